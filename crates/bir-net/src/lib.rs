@@ -1,0 +1,1 @@
+//! One HTTP client: lazy TLS, egress rules, redirects, proxies.

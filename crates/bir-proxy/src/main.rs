@@ -1,0 +1,2 @@
+//! bir-proxy.
+fn main() {}

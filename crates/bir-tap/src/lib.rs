@@ -1,0 +1,1 @@
+//! From scanned messages to tool calls: what a recorder is told.

@@ -1,0 +1,1 @@
+//! Test upstreams and pipes (development only).

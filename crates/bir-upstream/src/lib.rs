@@ -1,0 +1,1 @@
+//! Reaching an MCP server: child process, Streamable HTTP, HTTP+SSE.

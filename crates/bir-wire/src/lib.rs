@@ -1,0 +1,1 @@
+//! JSON-RPC messages as bytes: scanner, splices, SSE framing.
