@@ -46,6 +46,12 @@ struct Shared {
     user_agent: HeaderValue,
 }
 
+/// A connection that is reserved for one request to one origin.
+pub struct Lease {
+    connection: Connection,
+    target: Target,
+}
+
 /// A request that was handed to a connection.
 ///
 /// Dropping it closes that connection.
@@ -76,29 +82,48 @@ impl Client {
     /// A client without connections.
     pub fn new(options: ClientOptions) -> Self {
         Self(Arc::new(Shared {
-            dialer: Dialer {
-                proxies: options.proxies,
-                tls: Tls::default(),
-                budget: options.connect_timeout,
-            },
+            dialer: Dialer { proxies: options.proxies, tls: Tls::default(), budget: options.connect_timeout },
             pool: Arc::default(),
             user_agent: options.user_agent,
         }))
     }
 
-    /// Finds or opens a connection and hands the request to it.
-    ///
-    /// Requests that are started one after the other are written in that order, whichever connections they take.
+    /// Finds or opens a connection to the target's origin.
     ///
     /// # Errors
     ///
-    /// Whatever keeps a connection from being opened. Nothing was sent then.
-    pub async fn start(&self, request: Request) -> Result<Pending, Error> {
+    /// Whatever keeps a connection from being opened.
+    pub async fn lease(&self, target: &Target) -> Result<Lease, Error> {
+        let connection = self.checkout(target, Reach::Anywhere, false).await?;
+        Ok(Lease { connection, target: target.clone() })
+    }
+
+    /// Hands a request to a leased connection without waiting for anything, so that requests that are handed over one
+    /// after the other are also written in that order, whichever connections they take.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Target`] when the target cannot be written as a `Host` header or is not the one that was leased.
+    pub fn start_on(&self, lease: Lease, request: Request) -> Result<Pending, Error> {
         let Request { method, target, headers, credentials, body } = request;
-        let plan =
-            Plan { method, target, headers, credentials, body: body.again(), reach: Reach::Anywhere };
-        let sent = self.send(&plan, body, false).await?;
+        if !target.same_origin(&lease.target) {
+            return Err(
+                crate::TargetError::Invalid("it is not the one that the connection was opened for").into()
+            );
+        }
+        let plan = Plan { method, target, headers, credentials, body: body.again(), reach: Reach::Anywhere };
+        let sent = self.hand_over(&plan, body, lease.connection)?;
         Ok(Pending { client: self.clone(), plan, sent })
+    }
+
+    /// [`Client::lease`] and [`Client::start_on`] in one.
+    ///
+    /// # Errors
+    ///
+    /// As those two. Nothing was sent then.
+    pub async fn start(&self, request: Request) -> Result<Pending, Error> {
+        let lease = self.lease(&request.target).await?;
+        self.start_on(lease, request)
     }
 
     /// [`Client::start`] and [`Pending::response`] in one.
@@ -111,15 +136,19 @@ impl Client {
     }
 
     async fn send(&self, plan: &Plan, body: RequestBody, fresh: bool) -> Result<Sent, Error> {
-        let mut connection = self.checkout(plan, fresh).await?;
+        let connection = self.checkout(&plan.target, plan.reach, fresh).await?;
+        self.hand_over(plan, body, connection)
+    }
+
+    fn hand_over(&self, plan: &Plan, body: RequestBody, mut connection: Connection) -> Result<Sent, Error> {
         let request = self.assemble(plan, body, &connection)?;
         let answer = Box::pin(connection.sender.try_send_request(request));
         Ok(Sent { answer, connection })
     }
 
-    async fn checkout(&self, plan: &Plan, fresh: bool) -> Result<Connection, Error> {
+    async fn checkout(&self, target: &Target, reach: Reach, fresh: bool) -> Result<Connection, Error> {
         if !fresh {
-            while let Some(connection) = self.0.pool.take(&plan.target, Instant::now()) {
+            while let Some(connection) = self.0.pool.take(target, Instant::now()) {
                 // One turn of the event loop lets a close that has already arrived be noticed.
                 tokio::task::yield_now().await;
                 if connection.sender.is_ready() {
@@ -127,7 +156,7 @@ impl Client {
                 }
             }
         }
-        self.0.dialer.connect(&plan.target, plan.reach).await
+        self.0.dialer.connect(target, reach).await
     }
 
     fn assemble(
@@ -186,8 +215,12 @@ impl Pending {
                     None => return Err(self.plan.failure(failed.error())),
                 },
             };
-            let to =
-                redirect::destination(&self.plan.method, &self.plan.target, response.status(), response.headers())?;
+            let to = redirect::destination(
+                &self.plan.method,
+                &self.plan.target,
+                response.status(),
+                response.headers(),
+            )?;
             let Some(to) = to else {
                 let pool = self.client.0.pool.clone();
                 return Response::new(response, self.plan.target, connection, pool);

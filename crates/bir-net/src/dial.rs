@@ -58,7 +58,11 @@ impl Dialer {
         match self.proxies.for_target(target)? {
             None => {
                 let tcp = connect_tcp(target, reach).await?;
-                if target.is_https() { speak(self.tls.connect(target, tcp).await?).await } else { speak(tcp).await }
+                if target.is_https() {
+                    speak(self.tls.connect(target, tcp).await?).await
+                } else {
+                    speak(tcp).await
+                }
             }
             Some(proxy) => {
                 literal_allowed(target, reach)?;
@@ -82,11 +86,7 @@ impl Dialer {
             return speak(self.tls.connect(target, tunnel).await?).await;
         }
         let connection = speak(stream).await?;
-        Ok(Connection {
-            absolute_form: true,
-            proxy_authorization: proxy.authorization.clone(),
-            ..connection
-        })
+        Ok(Connection { absolute_form: true, proxy_authorization: proxy.authorization.clone(), ..connection })
     }
 }
 
@@ -104,7 +104,11 @@ where
     Ok(Connection { sender, absolute_form: false, proxy_authorization: None })
 }
 
-async fn tunnel<S>(proxy: &Proxy, target: &Target, stream: S) -> Result<TokioIo<hyper::upgrade::Upgraded>, Error>
+async fn tunnel<S>(
+    proxy: &Proxy,
+    target: &Target,
+    stream: S,
+) -> Result<TokioIo<hyper::upgrade::Upgraded>, Error>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -119,7 +123,8 @@ where
         .authority(authority.as_str())
         .build()
         .map_err(|error| proxy_lost(error.to_string()))?;
-    let mut request = http::Request::builder().method(Method::CONNECT).uri(uri).header(header::HOST, &authority);
+    let mut request =
+        http::Request::builder().method(Method::CONNECT).uri(uri).header(header::HOST, &authority);
     if let Some(authorization) = &proxy.authorization {
         request = request.header(header::PROXY_AUTHORIZATION, authorization);
     }
@@ -205,7 +210,11 @@ fn allowed(address: IpAddr, reach: Reach) -> bool {
     }
     match address.to_canonical() {
         IpAddr::V4(v4) => {
-            !v4.is_loopback() && !v4.is_link_local() && !v4.is_unspecified() && !v4.is_broadcast() && v4.octets()[0] != 0
+            !v4.is_loopback()
+                && !v4.is_link_local()
+                && !v4.is_unspecified()
+                && !v4.is_broadcast()
+                && v4.octets()[0] != 0
         }
         IpAddr::V6(v6) => {
             // An IPv4-compatible address (::a.b.c.d) reaches the same host as its IPv4 form on some systems.
@@ -238,9 +247,17 @@ mod tests {
 
     #[test]
     fn what_a_foreign_redirect_may_not_reach() {
-        for text in
-            ["127.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254", "0.0.0.0", "::", "fe80::1", "::127.0.0.1", "0.1.2.3"]
-        {
+        for text in [
+            "127.0.0.1",
+            "::1",
+            "::ffff:127.0.0.1",
+            "169.254.169.254",
+            "0.0.0.0",
+            "::",
+            "fe80::1",
+            "::127.0.0.1",
+            "0.1.2.3",
+        ] {
             assert!(!allowed(text.parse().unwrap(), Reach::NotInternal), "{text}");
             assert!(allowed(text.parse().unwrap(), Reach::Anywhere), "{text}");
         }

@@ -29,7 +29,7 @@ mod target;
 mod tls;
 
 pub use body::{BodySender, RequestBody, Unsent};
-pub use client::{Client, ClientOptions, Pending};
+pub use client::{Client, ClientOptions, Lease, Pending};
 pub use error::Error;
 pub use proxies::Proxies;
 pub use request::{Credentials, Request};

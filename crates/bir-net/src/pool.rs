@@ -81,7 +81,13 @@ mod tests {
     fn the_servers_own_limit_counts_with_a_second_to_spare() {
         let mut headers = HeaderMap::new();
         assert_eq!(idle_limit(&headers), IDLE_LIMIT);
-        for (value, seconds) in [("timeout=5", 4), ("max=9, Timeout = 30", 29), ("timeout=1", 0), ("timeout=900", 50), ("timeout=x", 50)] {
+        for (value, seconds) in [
+            ("timeout=5", 4),
+            ("max=9, Timeout = 30", 29),
+            ("timeout=1", 0),
+            ("timeout=900", 50),
+            ("timeout=x", 50),
+        ] {
             headers.insert("keep-alive", HeaderValue::from_static(value));
             assert_eq!(idle_limit(&headers).as_secs(), seconds, "{value}");
         }

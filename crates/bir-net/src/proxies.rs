@@ -89,7 +89,9 @@ fn usable(variable: &'static str, value: &str) -> Result<(), Error> {
         Some((scheme, _)) if scheme.to_ascii_lowercase().starts_with("socks") => {
             return unusable("SOCKS proxies are not supported");
         }
-        Some((scheme, _)) if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") => {
+        Some((scheme, _))
+            if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") =>
+        {
             return unusable("it must begin with http:// or https://");
         }
         _ => {}
@@ -115,12 +117,21 @@ mod tests {
 
     #[test]
     fn each_scheme_has_its_variable_and_all_is_the_rest() {
-        let proxies =
-            proxies(&[("http_proxy", "http://plain:1"), ("ALL_PROXY", "other:2"), ("NO_PROXY", "x.org,10.0.0.0/8")])
-                .unwrap();
+        let proxies = proxies(&[
+            ("http_proxy", "http://plain:1"),
+            ("ALL_PROXY", "other:2"),
+            ("NO_PROXY", "x.org,10.0.0.0/8"),
+        ])
+        .unwrap();
         assert_eq!(via(&proxies, "http://h/").as_deref(), Some("plain:1"));
         assert_eq!(via(&proxies, "https://h/").as_deref(), Some("other:2"));
-        for url in ["http://x.org/", "https://a.x.org/", "http://10.1.2.3/", "http://localhost/", "https://127.0.0.1/"] {
+        for url in [
+            "http://x.org/",
+            "https://a.x.org/",
+            "http://10.1.2.3/",
+            "http://localhost/",
+            "https://127.0.0.1/",
+        ] {
             assert_eq!(via(&proxies, url), None, "{url}");
         }
     }

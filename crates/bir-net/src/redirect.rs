@@ -38,7 +38,9 @@ pub(crate) fn destination(
         Err(_) => return refused(format!("HTTP {code} with a Location that is not text")),
     };
     if matches!(code, 301..=303) && *method != Method::GET && *method != Method::HEAD {
-        return refused(format!("HTTP {code} would turn this {method} into a GET; configure {to} itself as the URL"));
+        return refused(format!(
+            "HTTP {code} would turn this {method} into a GET; configure {to} itself as the URL"
+        ));
     }
     if from.is_https() && !to.is_https() && !(from.is_loopback() && to.is_loopback()) {
         return refused(format!("{to} would leave https for plain http"));

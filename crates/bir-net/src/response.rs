@@ -109,7 +109,8 @@ impl Response {
     async fn raw_chunk(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
             let Some(body) = &mut self.body else { return Ok(None) };
-            let frame = std::future::poll_fn(|context| std::pin::Pin::new(&mut *body).poll_frame(context)).await;
+            let frame =
+                std::future::poll_fn(|context| std::pin::Pin::new(&mut *body).poll_frame(context)).await;
             match frame {
                 None => {
                     self.release();

@@ -75,7 +75,9 @@ impl Target {
         let port = match authority.port_u16() {
             Some(0) => return Err(TargetError::Invalid("port 0 cannot be reached")),
             Some(port) => port,
-            None if written.len() > 1 => return Err(TargetError::Invalid("its port is not a number below 65536")),
+            None if written.len() > 1 => {
+                return Err(TargetError::Invalid("its port is not a number below 65536"));
+            }
             None if https => 443,
             None => 80,
         };
@@ -265,7 +267,9 @@ mod tests {
 
     #[test]
     fn loopback_by_name_and_address() {
-        for text in ["http://localhost:1/", "http://127.9.9.9/", "http://[::1]:2/", "http://[::ffff:127.0.0.1]/"] {
+        for text in
+            ["http://localhost:1/", "http://127.9.9.9/", "http://[::1]:2/", "http://[::ffff:127.0.0.1]/"]
+        {
             assert!(Target::parse(text).unwrap().is_loopback(), "{text}");
         }
         for text in ["http://localhost.example/", "http://10.0.0.1/", "http://128.0.0.1/"] {

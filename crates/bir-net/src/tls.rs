@@ -30,12 +30,6 @@ impl Tls {
             .map_err(|_| failed("the host is not a name that a certificate can carry".to_owned()))?;
         TlsConnector::from(config).connect(name, stream).await.map_err(|error| failed(error.to_string()))
     }
-
-    /// Whether anything was built yet.
-    #[cfg(test)]
-    pub(crate) fn is_built(&self) -> bool {
-        self.config.get().is_some()
-    }
 }
 
 fn build() -> Result<Arc<ClientConfig>, String> {

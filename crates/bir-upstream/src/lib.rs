@@ -1,1 +1,4 @@
-//! Reaching an MCP server: child process, Streamable HTTP, HTTP+SSE.
+//! Reaching an MCP server: child process, Streamable HTTP, legacy HTTP+SSE.
+
+pub mod headers;
+pub mod http;
