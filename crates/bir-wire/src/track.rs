@@ -156,10 +156,10 @@ impl Tracker {
 
     #[inline]
     fn envelope(&mut self) -> &mut Envelope {
-        if self.is_batch {
-            if let Some(last) = self.described.checked_sub(1).and_then(|n| self.batch.get_mut(n)) {
-                return last;
-            }
+        if self.is_batch
+            && let Some(last) = self.described.checked_sub(1).and_then(|n| self.batch.get_mut(n))
+        {
+            return last;
         }
         &mut self.root
     }
