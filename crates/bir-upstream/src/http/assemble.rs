@@ -3,7 +3,7 @@
 //! Up to [`HOLD`] bytes are held, so that a message that breaks off leaves no trace at the host, and so that it is known before it
 //! is handed on. A longer one streams. Line breaks can only stand between tokens of JSON; inside the message each becomes a space, at its ends they are dropped.
 
-use bir_wire::{Field, Kind, Limits, Message, Scanner};
+use bir_wire::{Edits, Field, Kind, Limits, Message, Scanner};
 use bytes::{Bytes, BytesMut};
 
 use super::Failure;
@@ -163,6 +163,14 @@ impl<I: Inbox> Assembler<I> {
         }
     }
 
+    /// Forgets what came of this message.
+    pub(crate) fn discard(&mut self) {
+        (self.length, self.breaks, self.mark) = (0, 0, 0);
+        self.held = Held::Nothing;
+        self.large = None;
+        self.scanner.reset();
+    }
+
     /// Ends the message: `look` sees it first and says what happens to it.
     ///
     /// Returns whether anything was handed on. After this the assembler is ready for the next message.
@@ -224,27 +232,15 @@ pub(crate) fn lacks_id(message: &Message<'_>) -> bool {
 /// The message with an id in place of `null`, or as its first member when it has none.
 pub(crate) fn with_id(bytes: &Bytes, message: &Message<'_>, id: &[u8]) -> Bytes {
     let envelope = message.envelope();
-    let element = usize::try_from(envelope.span_of_element().start).unwrap_or_default();
-    let mut spliced = BytesMut::with_capacity(bytes.len() + id.len() + 8);
+    let mut edits = Edits::new();
     match envelope.span(Field::Id) {
-        Some(span) => {
-            let (start, end) = (
-                usize::try_from(span.start).unwrap_or_default(),
-                usize::try_from(span.end).unwrap_or_default(),
-            );
-            spliced.extend_from_slice(bytes.get(..start).unwrap_or_default());
-            spliced.extend_from_slice(id);
-            spliced.extend_from_slice(bytes.get(end..).unwrap_or_default());
-        }
-        None => {
-            let (before, after) = bytes.split_at_checked(element + 1).unwrap_or((bytes, &[]));
-            spliced.extend_from_slice(before);
-            spliced.extend_from_slice(br#""id":"#);
-            spliced.extend_from_slice(id);
-            // An object that `lacks_id` describes has an `error` member, so a comma always belongs here.
-            spliced.extend_from_slice(b",");
-            spliced.extend_from_slice(after);
-        }
+        Some(span) => edits.replace(span, id),
+        None => edits.insert_key(envelope.span_of_element(), "id", id),
     }
-    spliced.freeze()
+    let mut spliced = Vec::with_capacity(bytes.len() + id.len() + 8);
+    match edits.apply(bytes, &mut spliced) {
+        Ok(()) => spliced.into(),
+        // Spans of this very message always fit it.
+        Err(_) => bytes.clone(),
+    }
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bir_net::Response;
+use bir_wire::sse::{Decoder, Part};
 use bir_wire::{Kind, Message};
 use bytes::Bytes;
 
@@ -11,7 +12,6 @@ use super::assemble::{Assembler, HOLD, Verdict, lacks_id};
 use super::inbox::Inbox;
 use super::outgoing::Facts;
 use super::registry::Entry;
-use super::sse::{Decoder, Step};
 use super::upstream::Shared;
 use super::{Failure, mirror};
 
@@ -103,28 +103,20 @@ impl<I: Inbox> Shared<I> {
         place: &mut Place,
     ) -> Result<(), Failure> {
         let mut rest: &[u8] = chunk;
-        while let Some(step) = decoder.step(&mut rest) {
-            match step {
-                Step::Data(part) => {
-                    if matches!(decoder.event_type(), b"" | b"message") {
-                        assembler.data(&self.inbox, chunk.slice_ref(part)).await?;
-                    }
-                }
-                Step::Join => assembler.line_break(),
-                Step::End => {
-                    decoder.event_done();
-                    place.last_event_id = decoder.last_event_id().map(<[u8]>::to_vec);
+        while let Some(part) = decoder.next(&mut rest) {
+            match part {
+                Part::KeepAlive => {}
+                Part::Data(part) => assembler.data(&self.inbox, chunk.slice_ref(part)).await?,
+                Part::DataNewline => assembler.line_break(),
+                // Events of other types carry no messages.
+                Part::End(end) if !end.is_message() => assembler.discard(),
+                Part::End(_) => {
                     assembler.finish(&self.inbox, |message, bytes| self.look(message, bytes, belongs)).await;
                 }
             }
-            if let Some(retry) = decoder.retry() {
-                place.retry = Some(Duration::from_millis(retry));
-            }
         }
-        place.last_event_id = decoder.last_event_id().map(<[u8]>::to_vec);
-        if let Some(retry) = decoder.retry() {
-            place.retry = Some(Duration::from_millis(retry));
-        }
+        place.last_event_id = decoder.last_event_id().filter(|id| !id.is_empty()).map(<[u8]>::to_vec);
+        place.retry = decoder.retry().map(Duration::from_millis).or(place.retry);
         Ok(())
     }
 

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use bir_net::{Request, Response, Target};
+use bir_wire::sse::{Decoder, Part};
 use bytes::Bytes;
 use http::Method;
 use tokio::sync::{oneshot, watch};
@@ -14,7 +15,6 @@ use super::Failure;
 use super::events::{Belongs, Place};
 use super::inbox::Inbox;
 use super::protocol_headers::{self, SessionHeaders};
-use super::sse::{Decoder, Step};
 use super::upstream::Shared;
 
 /// The longest endpoint address.
@@ -83,16 +83,16 @@ impl<I: Inbox> Shared<I> {
         while let Ok(Some(chunk)) = response.chunk().await {
             let mut rest: &[u8] = &chunk;
             while found.is_some() {
-                match decoder.step(&mut rest) {
+                match decoder.next(&mut rest) {
                     None => break,
-                    Some(Step::Data(part)) if address.len() + part.len() <= MAX_ENDPOINT => {
+                    Some(Part::Data(part)) if address.len() + part.len() <= MAX_ENDPOINT => {
                         address.extend_from_slice(part);
                     }
-                    Some(Step::Data(_) | Step::Join) => {}
-                    Some(Step::End) => {
-                        let endpoint = endpoint(&base, &self.options.target, decoder.event_type(), &address);
+                    Some(Part::Data(_) | Part::DataNewline | Part::KeepAlive) => {}
+                    Some(Part::End(end)) => {
+                        let endpoint =
+                            endpoint(&base, &self.options.target, end.event.unwrap_or_default(), &address);
                         let usable = endpoint.is_ok();
-                        decoder.event_done();
                         if let Some(found) = found.take() {
                             let _ = found.send(endpoint);
                         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bir_net::{Request, RequestBody, Response};
+use bir_wire::sse::{Decoder, Part};
 use bir_wire::{Field, Kind, Scanner};
 use bytes::Bytes;
 use http::Method;
@@ -15,7 +16,6 @@ use super::inbox::Inbox;
 use super::outgoing::{Era, Facts};
 use super::protocol_headers::{self, SessionHeaders};
 use super::session::REINIT_ID;
-use super::sse::{Decoder, Step};
 use super::upstream::Shared;
 
 /// A stream that lasted this long was a good one: the next pause begins small again.
@@ -145,18 +145,16 @@ async fn answer_to_ours(mut response: Response) -> Option<Vec<u8>> {
     let mut event = Vec::new();
     while let Ok(Some(chunk)) = response.chunk().await {
         let mut rest: &[u8] = &chunk;
-        while let Some(step) = decoder.step(&mut rest) {
-            match step {
-                Step::Data(part) if event.len() + part.len() <= MAX_REINIT_ANSWER => {
+        while let Some(part) = decoder.next(&mut rest) {
+            match part {
+                Part::KeepAlive => {}
+                Part::Data(part) if event.len() + part.len() <= MAX_REINIT_ANSWER => {
                     event.extend_from_slice(part)
                 }
-                Step::Data(_) => return None,
-                Step::Join => event.push(b' '),
-                Step::End if is_ours(&event) => return Some(event),
-                Step::End => {
-                    decoder.event_done();
-                    event.clear();
-                }
+                Part::Data(_) => return None,
+                Part::DataNewline => event.push(b' '),
+                Part::End(_) if is_ours(&event) => return Some(event),
+                Part::End(_) => event.clear(),
             }
         }
     }

@@ -39,7 +39,6 @@ mod outgoing;
 mod protocol_headers;
 mod registry;
 mod session;
-mod sse;
 mod turns;
 mod upstream;
 

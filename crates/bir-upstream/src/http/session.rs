@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bir_net::Target;
-use bir_wire::{Field, Message, Span};
-use bytes::{Bytes, BytesMut};
+use bir_wire::{Edits, Field, Message, Span};
+use bytes::Bytes;
 use http::HeaderValue;
 use tokio::task::AbortHandle;
 
@@ -84,12 +84,11 @@ impl State {
     /// The host's `initialize` under an id of ours.
     pub(crate) fn initialize_again(&self) -> Option<Bytes> {
         let (bytes, id) = self.initialize.as_ref()?;
-        let (start, end) = (usize::try_from(id.start).ok()?, usize::try_from(id.end).ok()?);
-        let mut again = BytesMut::with_capacity(bytes.len() + REINIT_ID.len());
-        again.extend_from_slice(bytes.get(..start)?);
-        again.extend_from_slice(REINIT_ID);
-        again.extend_from_slice(bytes.get(end..)?);
-        Some(again.freeze())
+        let mut edits = Edits::new();
+        edits.replace(*id, REINIT_ID);
+        let mut again = Vec::with_capacity(bytes.len() + REINIT_ID.len());
+        edits.apply(bytes, &mut again).ok()?;
+        Some(again.into())
     }
 
     /// Keeps the version that an answer to `initialize` settles on.
