@@ -26,7 +26,14 @@ pub struct Conversation<C> {
 impl<C: Clock> Conversation<C> {
     /// A conversation that nobody listens to; it follows requests and nothing else.
     pub fn new(clock: C) -> Self {
-        Self { clock, tap: None, in_flight: InFlight::new(), parked: Parked::default(), next_call: 0, era: None }
+        Self {
+            clock,
+            tap: None,
+            in_flight: InFlight::new(),
+            parked: Parked::default(),
+            next_call: 0,
+            era: None,
+        }
     }
 
     /// Attaches the recorder.
@@ -47,7 +54,8 @@ impl<C: Clock> Conversation<C> {
     /// Whether a handshake is under way and none has succeeded: nothing may be answered in the upstream's name, so that
     /// the host's own retry works.
     pub fn in_handshake(&self) -> bool {
-        self.era.is_none() && self.in_flight.iter().any(|s| matches!(s.asked, Asked::Initialize | Asked::Discover))
+        self.era.is_none()
+            && self.in_flight.iter().any(|s| matches!(s.asked, Asked::Initialize | Asked::Discover))
     }
 
     /// How many of the host's requests await an answer.
@@ -55,18 +63,20 @@ impl<C: Clock> Conversation<C> {
         self.in_flight.len()
     }
 
-    /// Shows one complete message, before its bytes go on.
-    pub fn observe(&mut self, direction: Direction, message: &Message<'_>) {
-        match (direction, message.kind()) {
-            (_, Kind::Batch) => {
+    /// Shows one complete message, before its bytes go on. Returns which request of the host it answers, when it answers
+    /// one.
+    pub fn observe(&mut self, direction: Direction, message: &Message<'_>) -> Option<Asked> {
+        match message.kind() {
+            Kind::Batch => {
                 for envelope in message.batch() {
                     self.observe_one(direction, message, envelope);
                 }
+                None
             }
-            (_, Kind::Request | Kind::Notification | Kind::Response | Kind::ErrorResponse) => {
-                self.observe_one(direction, message, message.envelope());
+            Kind::Request | Kind::Notification | Kind::Response | Kind::ErrorResponse => {
+                self.observe_one(direction, message, message.envelope())
             }
-            (_, Kind::Blank | Kind::Other | Kind::NotJson(_)) => {}
+            Kind::Blank | Kind::Other | Kind::NotJson(_) => None,
         }
     }
 
@@ -83,13 +93,19 @@ impl<C: Clock> Conversation<C> {
         unanswered
     }
 
-    fn observe_one(&mut self, direction: Direction, message: &Message<'_>, envelope: &Envelope) {
+    fn observe_one(
+        &mut self,
+        direction: Direction,
+        message: &Message<'_>,
+        envelope: &Envelope,
+    ) -> Option<Asked> {
         match (direction, envelope.has(Field::Method), envelope.raw(Field::Id)) {
             (Direction::HostToUpstream, true, Some(id)) => self.request(message, envelope, id),
             (Direction::HostToUpstream, true, None) => self.notification(envelope),
-            (Direction::UpstreamToHost, false, Some(id)) => self.response(message, envelope, id),
+            (Direction::UpstreamToHost, false, Some(id)) => return self.response(message, envelope, id),
             _ => {}
         }
+        None
     }
 
     fn request(&mut self, message: &Message<'_>, envelope: &Envelope, id: &[u8]) {
@@ -133,8 +149,8 @@ impl<C: Clock> Conversation<C> {
         }
     }
 
-    fn response(&mut self, message: &Message<'_>, envelope: &Envelope, id: &[u8]) {
-        let Some((slot, ambiguous)) = self.in_flight.take(id) else { return };
+    fn response(&mut self, message: &Message<'_>, envelope: &Envelope, id: &[u8]) -> Option<Asked> {
+        let (slot, ambiguous) = self.in_flight.take(id)?;
         let (asked, call) = (slot.asked, slot.call);
         let failed = envelope.has(Field::Error) && !envelope.has(Field::Result);
         let answer = envelope.span(if failed { Field::Error } else { Field::Result });
@@ -149,6 +165,7 @@ impl<C: Clock> Conversation<C> {
             }
             _ => {}
         }
+        Some(asked)
     }
 
     fn close_call(
@@ -198,5 +215,8 @@ fn asked(envelope: &Envelope) -> Asked {
         ("initialize", Asked::Initialize),
         ("server/discover", Asked::Discover),
     ];
-    NAMED.iter().find(|(name, _)| envelope.text_is(Field::Method, name)).map_or(Asked::Other, |&(_, asked)| asked)
+    NAMED
+        .iter()
+        .find(|(name, _)| envelope.text_is(Field::Method, name))
+        .map_or(Asked::Other, |&(_, asked)| asked)
 }

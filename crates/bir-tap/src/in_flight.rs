@@ -131,7 +131,8 @@ impl InFlight {
     }
 
     fn evict_oldest(&mut self) -> Option<OpenCall> {
-        let index = (0..self.slots.len()).filter(|&i| self.slots[i].live).min_by_key(|&i| self.slots[i].order)?;
+        let index =
+            (0..self.slots.len()).filter(|&i| self.slots[i].live).min_by_key(|&i| self.slots[i].order)?;
         let hash = self.hash(&self.slots[index].id);
         self.remove(u32::try_from(index).unwrap_or(u32::MAX), hash);
         self.slots[index].call.take()
