@@ -11,7 +11,9 @@ const UNAVAILABLE: i32 = -32000;
 pub(crate) fn line(unanswered: &Unanswered, text: &str) -> Vec<u8> {
     let text = quoted(text);
     let body = match unanswered.asked {
-        Asked::ToolsCall => format!("\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"isError\":true}}"),
+        Asked::ToolsCall => {
+            format!("\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"isError\":true}}")
+        }
         _ => format!("\"error\":{{\"code\":{UNAVAILABLE},\"message\":{text}}}"),
     };
     envelope(&unanswered.id, &body)

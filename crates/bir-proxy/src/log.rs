@@ -54,7 +54,13 @@ pub(crate) fn init(server_name: &str, level: Option<&str>) {
         _ => Some(Level::Warn),
     };
     let prefix = format!("bir-proxy[{server_name}]: ");
-    let _ = LOG.set(Log { level, prefix, queue: OnceLock::new(), dropped: AtomicU64::new(0), stuck: AtomicBool::new(false) });
+    let _ = LOG.set(Log {
+        level,
+        prefix,
+        queue: OnceLock::new(),
+        dropped: AtomicU64::new(0),
+        stuck: AtomicBool::new(false),
+    });
 }
 
 pub(crate) fn say(level: Level, text: fmt::Arguments<'_>) {

@@ -49,7 +49,15 @@ fn relay_one(relay: Relay) -> u8 {
             };
             let lazy = if lazy { off::state_dir() } else { None };
             let stay_up = std::env::var_os("BIR_PROXY_STAY_UP").is_some_and(|v| v == "1");
-            stdio::run(stdio::Options { server_name, command, restart, lazy, stay_up, max_message, tap: None })
+            stdio::run(stdio::Options {
+                server_name,
+                command,
+                restart,
+                lazy,
+                stay_up,
+                max_message,
+                tap: None,
+            })
         }
         Target::Remote { .. } => {
             complain("remote servers are not reached yet");

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 /// The state directory: `BIR_HOME`, else `~/.baseinstrunner`. Found from HOME, since hosts drop other variables.
 pub(crate) fn state_dir() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    set("BIR_HOME").or_else(|| set(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).map(|h| h.join(".baseinstrunner")))
+    set("BIR_HOME").or_else(|| {
+        set(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).map(|h| h.join(".baseinstrunner"))
+    })
 }
 
 /// Whether the switch is off here and now. A switch that cannot be read is on: recording is not to stop by accident.
@@ -16,7 +18,9 @@ pub(crate) fn is_off() -> bool {
     if std::env::var_os("BIR_OFF").is_some_and(|v| v == "1" || v == "true") {
         return true;
     }
-    let Some(Ok(list)) = state_dir().map(|dir| std::fs::read_to_string(dir.join("off"))) else { return false };
+    let Some(Ok(list)) = state_dir().map(|dir| std::fs::read_to_string(dir.join("off"))) else {
+        return false;
+    };
     std::env::current_dir().is_ok_and(|here| covers(&list, &here))
 }
 

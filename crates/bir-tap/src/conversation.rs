@@ -93,6 +93,16 @@ impl<C: Clock> Conversation<C> {
         unanswered
     }
 
+    /// Takes one request that will be answered in the upstream's place. The tap hears that its call is lost.
+    pub fn take_answered(&mut self, id: &[u8]) -> Option<Unanswered> {
+        let (slot, _) = self.in_flight.take(id)?;
+        let (asked, call) = (slot.asked, slot.call);
+        if let Some(call) = call {
+            self.lose(call.key);
+        }
+        Some(Unanswered { id: id.to_vec(), asked })
+    }
+
     fn observe_one(
         &mut self,
         direction: Direction,

@@ -42,9 +42,15 @@ pub(super) enum Cause {
 enum Phase {
     Running,
     /// The host reads on: answers may come until the limit.
-    Answers { until: Instant },
-    Term { at: Instant },
-    Kill { at: Instant },
+    Answers {
+        until: Instant,
+    },
+    Term {
+        at: Instant,
+    },
+    Kill {
+        at: Instant,
+    },
     Killed,
 }
 

@@ -40,24 +40,64 @@ impl HostEnd {
 }
 
 /// The upstream's end: the stdin of the child that is running now.
-pub(super) struct UpstreamEnd(Mutex<Option<ChildStdin>>);
+pub(super) struct UpstreamEnd(Mutex<UpstreamInner>);
+
+pub(super) struct UpstreamInner {
+    stdin: Option<ChildStdin>,
+    /// A line was begun and not ended.
+    mid_line: bool,
+    /// The line under way began with an earlier child: its rest means nothing to this one.
+    skip_line: bool,
+    /// The first generation of messages that this child may see.
+    generation: u32,
+}
 
 impl UpstreamEnd {
     pub(super) fn closed() -> Self {
-        Self(Mutex::new(None))
+        Self(Mutex::new(UpstreamInner { stdin: None, mid_line: false, skip_line: false, generation: 0 }))
     }
 
     /// While the guard is held no message of the host goes out: a restart repeats the handshake under it.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Option<ChildStdin>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, UpstreamInner> {
         lock(&self.0)
     }
 
-    /// Bytes of the host. They are dropped while there is no child; its death answers for them.
-    pub(super) fn forward(&self, bytes: &[u8]) -> io::Result<()> {
-        match &mut *self.lock() {
+    /// Bytes of the host, and the generation of their message. They are dropped while there is no child, and when the
+    /// child that they were meant for has been answered for.
+    pub(super) fn forward(&self, bytes: &[u8], generation: u32) -> io::Result<()> {
+        let mut inner = self.lock();
+        if generation < inner.generation { Ok(()) } else { inner.forward(bytes) }
+    }
+
+    /// Lets the child read the end of its stdin, unless a write to it is stuck; then a signal must do.
+    pub(super) fn disconnect(&self) {
+        if let Ok(mut inner) = self.0.try_lock() {
+            inner.stdin = None;
+        }
+    }
+}
+
+impl UpstreamInner {
+    pub(super) fn forward(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        if self.skip_line {
+            let Some(end) = bytes.iter().position(|&b| b == b'\n') else { return Ok(()) };
+            bytes = &bytes[end + 1..];
+            self.skip_line = false;
+        }
+        let Some(last) = bytes.last() else { return Ok(()) };
+        self.mid_line = *last != b'\n';
+        match &mut self.stdin {
             Some(stdin) => stdin.write_all(bytes),
             None => Ok(()),
         }
+    }
+
+    /// From now on the host speaks to this child.
+    pub(super) fn connect(&mut self, stdin: ChildStdin, generation: u32) {
+        self.generation = generation;
+        self.stdin = Some(stdin);
+        self.skip_line = self.mid_line;
+        self.mid_line = false;
     }
 }
 

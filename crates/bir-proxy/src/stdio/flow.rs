@@ -116,11 +116,6 @@ impl Flow {
         Ok(())
     }
 
-    /// Whether a line was forwarded in part and its end has not come.
-    pub(crate) fn is_mid_message(&self) -> bool {
-        self.state == State::Streaming
-    }
-
     fn whole_line(
         &mut self,
         chunk: &[u8],
@@ -142,7 +137,7 @@ impl Flow {
             return Ok(());
         }
         match sink.message(&message) {
-            Verdict::Forward if run.is_empty() => *run = here,
+            Verdict::Forward if run.start == run.end => *run = here,
             Verdict::Forward => run.end = here.end,
             Verdict::Swallow => flush(chunk, run, sink)?,
         }

@@ -94,7 +94,8 @@ impl Cache {
     pub(super) fn open(state_dir: &Path, server_name: &str, command: &[&OsStr]) -> Self {
         let file = state_dir.join("handshakes").join(format!("{:016x}", fingerprint(server_name, command)));
         let text = fs::read_to_string(&file).unwrap_or_default();
-        let answers = text.lines().filter_map(|line| line.split_once('\t')).map(|(k, v)| (k.into(), v.into()));
+        let answers =
+            text.lines().filter_map(|line| line.split_once('\t')).map(|(k, v)| (k.into(), v.into()));
         Self { file, answers: answers.take(MOST_ENTRIES).collect() }
     }
 
@@ -134,9 +135,9 @@ impl Cache {
 /// FNV-1a, 64 bits: names a file, guards nothing.
 fn fingerprint(server_name: &str, command: &[&OsStr]) -> u64 {
     let parts = std::iter::once(server_name.as_bytes()).chain(command.iter().map(|a| a.as_encoded_bytes()));
-    parts.flat_map(|part| part.iter().chain(&[0])).fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    parts
+        .flat_map(|part| part.iter().chain(&[0]))
+        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(unix)]

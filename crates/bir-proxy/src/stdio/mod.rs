@@ -18,6 +18,7 @@ mod handshake;
 mod noise;
 mod pump;
 mod shared;
+mod start;
 mod supervisor;
 mod watch;
 

@@ -11,7 +11,7 @@ use bir_tap::{Asked, Conversation, SystemClock};
 use bir_wire::{Field, Kind, Limits, Message, Scanner};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -39,6 +39,9 @@ pub(super) struct Shared {
     pub(super) keeps_handshake: bool,
     /// The upstream waits to be started by the first message that needs it.
     pub(super) sleeping: AtomicBool,
+    /// How often requests were answered in the upstream's place. Read and changed under the conversation's lock, so that
+    /// a request is either answered by us or sent to the next child, never both.
+    generation: AtomicU32,
     conversation: Mutex<Conversation<SystemClock>>,
     memory: Mutex<Memory>,
     cache: Mutex<Option<Cache>>,
@@ -62,6 +65,7 @@ impl Shared {
             gone: AtomicBool::new(false),
             keeps_handshake,
             sleeping: AtomicBool::new(cache.is_some()),
+            generation: AtomicU32::new(0),
             conversation: Mutex::new(conversation),
             memory: Mutex::new(Memory::default()),
             cache: Mutex::new(cache),
@@ -82,9 +86,13 @@ impl Shared {
         let _ = self.events.send(event);
     }
 
-    /// Answers everything that awaits the upstream.
+    /// Answers everything that awaits the upstream. What was asked until now never reaches another child.
     pub(super) fn answer_for_upstream(&self) -> io::Result<()> {
-        let unanswered = self.conversation().take_unanswered();
+        let unanswered = {
+            let mut conversation = self.conversation();
+            self.generation.fetch_add(1, Ordering::Relaxed);
+            conversation.take_unanswered()
+        };
         let text = answer::not_available(self.server_name.as_str());
         unanswered.iter().try_for_each(|request| self.host.say(&answer::line(request, &text)))
     }
@@ -101,16 +109,22 @@ impl Shared {
     }
 
     /// Shows a message to the conversation. A recorder that fails is let go; the message passes all the same.
-    fn observe(&self, direction: Direction, message: &Message<'_>) -> Option<Asked> {
+    fn observe(&self, direction: Direction, message: &Message<'_>) -> (Option<Asked>, u32) {
         let mut conversation = self.conversation();
-        match catch_unwind(AssertUnwindSafe(|| conversation.observe(direction, message))) {
+        let generation = self.generation.load(Ordering::Relaxed);
+        let answered = match catch_unwind(AssertUnwindSafe(|| conversation.observe(direction, message))) {
             Ok(answered) => answered,
             Err(_) => {
                 log::error!("recording failed and is off for this session; the relay goes on");
                 drop(catch_unwind(AssertUnwindSafe(|| conversation.detach())));
                 None
             }
-        }
+        };
+        (answered, generation)
+    }
+
+    pub(super) fn generation(&self) -> u32 {
+        self.generation.load(Ordering::Relaxed)
     }
 }
 
@@ -118,11 +132,13 @@ impl Shared {
 pub(super) struct FromHost<'a> {
     shared: &'a Shared,
     answers: Scanner,
+    /// Of the message that passed last.
+    generation: u32,
 }
 
 impl<'a> FromHost<'a> {
     pub(super) fn new(shared: &'a Shared) -> Self {
-        Self { shared, answers: Scanner::new(Limits::default()) }
+        Self { shared, answers: Scanner::new(Limits::default()), generation: 0 }
     }
 
     /// While the upstream sleeps: answers an opening from the cache, and wakes the upstream for anything else.
@@ -162,7 +178,7 @@ pub(super) struct Wake {
 impl Sink for FromHost<'_> {
     fn message(&mut self, message: &Message<'_>) -> Verdict {
         let shared = self.shared;
-        shared.observe(Direction::HostToUpstream, message);
+        (_, self.generation) = shared.observe(Direction::HostToUpstream, message);
         if message.kind() == Kind::Request && !shared.seen.asked.swap(true, Ordering::Relaxed) {
             shared.tell(Event::FirstRequest);
         }
@@ -193,7 +209,7 @@ impl Sink for FromHost<'_> {
 
     fn forward(&mut self, bytes: &[u8]) -> io::Result<()> {
         // An upstream that reads no more is about to exit, and its exit is what counts.
-        if let Err(e) = self.shared.upstream.forward(bytes) {
+        if let Err(e) = self.shared.upstream.forward(bytes, self.generation) {
             log::debug!("{}: {e}", Direction::HostToUpstream);
         }
         Ok(())
@@ -236,15 +252,16 @@ impl Sink for FromUpstream<'_> {
         }
         match message.kind() {
             Kind::Blank => return Verdict::Forward,
-            Kind::NotJson(fault) => {
-                if shared.seen.broken.fetch_add(1, Ordering::Relaxed) == 0 {
-                    log::warn!("{}: a message is not JSON and passes as it came: {fault}", Direction::UpstreamToHost);
-                }
+            Kind::NotJson(fault) if shared.seen.broken.fetch_add(1, Ordering::Relaxed) == 0 => {
+                log::warn!(
+                    "{}: a message is not JSON and passes as it came: {fault}",
+                    Direction::UpstreamToHost
+                );
             }
             _ => {}
         }
         shared.seen.answered.store(true, Ordering::Relaxed);
-        let answered = shared.observe(Direction::UpstreamToHost, message);
+        let (answered, _) = shared.observe(Direction::UpstreamToHost, message);
         if shared.keeps_handshake && matches!(answered, Some(Asked::Initialize | Asked::Discover)) {
             let opening = shared.memory().opening.clone().filter(|o| Some(o.asked) == answered);
             if let (Some(opening), Some(member)) = (opening, answer_member(message, envelope)) {
@@ -281,7 +298,7 @@ impl Sink for FromUpstream<'_> {
             (Some(id), true) => {
                 log::warn!("{}: a request of {} bytes was refused", Direction::UpstreamToHost, message.len());
                 let refusal = answer::refusal(id, -32600, "The request was too large to deliver");
-                if let Err(e) = shared.upstream.forward(&refusal) {
+                if let Err(e) = shared.upstream.forward(&refusal, shared.generation()) {
                     log::debug!("{}: {e}", Direction::HostToUpstream);
                 }
             }
@@ -293,7 +310,11 @@ impl Sink for FromUpstream<'_> {
                 }
             }
             (None, _) => {
-                log::warn!("{}: a notification of {} bytes was dropped", Direction::UpstreamToHost, message.len());
+                log::warn!(
+                    "{}: a notification of {} bytes was dropped",
+                    Direction::UpstreamToHost,
+                    message.len()
+                );
             }
         }
     }

@@ -56,7 +56,7 @@ impl SpawnError {
         }
     }
 
-    fn of(program: &OsStr, error: io::Error) -> Self {
+    pub(super) fn of(program: &OsStr, error: io::Error) -> Self {
         let program = program.to_string_lossy().into_owned();
         match error.kind() {
             io::ErrorKind::NotFound => {
@@ -77,10 +77,16 @@ impl ChildCommand {
         Self { program, args }
     }
 
-    /// The program as given.
+    /// The program and its arguments.
     #[must_use]
-    pub fn program(&self) -> &OsStr {
-        &self.program
+    pub fn words(&self) -> Vec<&OsStr> {
+        std::iter::once(&*self.program).chain(self.args.iter().map(|a| &**a)).collect()
+    }
+
+    /// An error of the system while it was being started.
+    #[must_use]
+    pub fn failed(&self, error: io::Error) -> SpawnError {
+        SpawnError::of(&self.program, error)
     }
 
     /// Starts it with three pipes. Call from a thread that lives as long as the process: the child's parent-death signal
