@@ -44,6 +44,8 @@ pub(super) struct Supervisor {
     child: Option<ChildUpstream>,
     /// Which start of the upstream is the present one.
     start: u32,
+    /// The last start whose stdout has ended and been forwarded.
+    drained: u32,
     ending: Ending,
     silence_at: Option<Instant>,
 }
@@ -83,6 +85,7 @@ impl Supervisor {
             restarts_left: u32::from(restart),
             child: None,
             start: 0,
+            drained: 0,
             ending: Ending::new(),
             silence_at: None,
         };
@@ -162,6 +165,10 @@ impl Supervisor {
                 );
                 Cause::Unusable
             }
+            Event::UpstreamDrained { start } => {
+                self.drained = start;
+                return;
+            }
             _ => return,
         };
         if matches!(cause, Cause::HostClosed | Cause::HostGone) {
@@ -221,7 +228,7 @@ impl Supervisor {
         self.start_child_on(&mut end)?;
         let (opening, initialized) = {
             let memory = shared.memory();
-            (memory.opening.clone(), memory.initialized.clone())
+            (memory.to_repeat().cloned(), memory.initialized.clone())
         };
         let Some(opening) = opening.filter(|_| repeat) else { return Ok(Opened::Ready) };
         let id = format!("\"bir:handshake-{}\"", self.start);
@@ -267,14 +274,17 @@ impl Supervisor {
         self.drain();
         let Some(mut child) = self.child.take() else { return Some(exit::UPSTREAM) };
         let status = child.reap(LEFT_BEHIND);
-        let code = status.as_ref().map_or(exit::UPSTREAM, |s| exit::of(*s));
-        if !self.ending.is_running() {
-            self.last_answers();
-            return Some(code);
+        let unusable = self.shared.seen.unusable.load(Ordering::Relaxed);
+        let code = status.as_ref().ok().filter(|_| !unusable).map_or(exit::UPSTREAM, |s| exit::of(*s));
+        if self.ending.is_running() {
+            log::warn!("the server has exited: {}", describe(status));
         }
-        log::warn!("the server has exited: {}", describe(status));
         if self.shared.conversation().in_handshake() && !self.stay_up {
             // The host starts a server again that died in its handshake; an answer from us would stop it.
+            return Some(code);
+        }
+        if !self.ending.is_running() {
+            self.last_answers();
             return Some(code);
         }
         if self.restarts_left == 0 {
@@ -318,10 +328,10 @@ impl Supervisor {
     /// Waits until what the child has written has been forwarded.
     fn drain(&mut self) {
         let deadline = Instant::now() + DRAIN;
-        while let Ok(event) = self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            match event {
-                Event::UpstreamDrained { start } if start == self.start => return,
-                event => self.on_outside(event),
+        while self.drained < self.start {
+            match self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(event) => self.on_outside(event),
+                Err(_) => return,
             }
         }
     }
