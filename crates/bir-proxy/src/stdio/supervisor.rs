@@ -355,10 +355,10 @@ impl Supervisor {
         let seen = &self.shared.seen;
         let (noise, broken) = (seen.noise.load(Ordering::Relaxed), seen.broken.load(Ordering::Relaxed));
         if noise > 0 {
-            log::warn!("{noise} lines on the server's stdout were no messages and were kept from the host");
+            log::warn!("lines on the server's stdout that were no messages, kept from the host: {noise}");
         }
         if broken > 1 {
-            log::warn!("{broken} messages of the server were not JSON");
+            log::warn!("messages of the server that were not JSON: {broken}");
         }
     }
 }
