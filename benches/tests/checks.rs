@@ -1,6 +1,7 @@
 //! The benchmark's own yardsticks: the pump keeps every byte that the checks look at, over the driver's real command line.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
