@@ -14,6 +14,7 @@ mod http_server;
 mod inside;
 pub mod log;
 mod outlet;
+mod pipe;
 mod post_outlet;
 mod process;
 pub mod procs;
@@ -30,6 +31,7 @@ mod upstream_main;
 
 pub use host::{HostCommand, HostError, MARK, StdioHost};
 pub use inside::InsideUpstream;
+pub use pipe::pipe_main;
 pub use script::{Allow, Answer, Eras, Format, Framing, Http, Moment, On, Rule, Script, Server};
 pub use step::{Chunking, Reply, Step};
 pub use text::Text;
