@@ -1,0 +1,101 @@
+//! What ends a session from outside: signals, and the end of the host's process.
+
+use bir_upstream::child::Signal;
+
+/// Calls `tell` for each signal that is to be passed on, from a thread of its own.
+#[cfg(unix)]
+pub(super) fn signals(tell: impl Fn(Signal) + Send + 'static) -> std::io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    let run = move || {
+        for signal in signals.forever() {
+            tell(match signal {
+                SIGHUP => Signal::Hangup,
+                SIGINT => Signal::Interrupt,
+                _ => Signal::Terminate,
+            });
+        }
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(run).map(drop)
+}
+
+#[cfg(not(unix))]
+pub(super) fn signals(_tell: impl Fn(Signal) + Send + 'static) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// What befalls the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HostFate {
+    /// The process that started us has ended.
+    Ended,
+    /// Nobody holds the other end of our stdin any more; what was written may still be unread.
+    HungUp,
+}
+
+/// Calls `tell` for what befalls the host, from a thread of its own.
+#[cfg(unix)]
+pub(super) fn host(tell: impl Fn(HostFate) + Send + 'static) -> std::io::Result<()> {
+    let parent = rustix::process::getppid();
+    // Started by nobody, or our parent has ended already: stdin will tell.
+    let parent = parent.filter(|p| !p.is_init());
+    std::thread::Builder::new().name("host fate".into()).spawn(move || watch_host(parent, &tell)).map(drop)
+}
+
+#[cfg(not(unix))]
+pub(super) fn host(_tell: impl Fn(HostFate) + Send + 'static) -> std::io::Result<()> {
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn watch_host(parent: Option<rustix::process::Pid>, tell: &impl Fn(HostFate)) {
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::process::{PidfdFlags, getppid, pidfd_open};
+    let process = parent.and_then(|p| pidfd_open(p, PidfdFlags::empty()).ok());
+    if parent.is_some() && getppid() != parent {
+        return tell(HostFate::Ended); // before the handle was ours
+    }
+    if parent.is_some() && process.is_none() {
+        return poll_for_end_of(parent, tell);
+    }
+    let mut hung_up = false;
+    loop {
+        let mut watched = Vec::with_capacity(2);
+        watched.extend(process.as_ref().map(|p| PollFd::new(p, PollFlags::IN)));
+        let stdin = rustix::stdio::stdin();
+        // No events asked for: only the hang-up is reported.
+        watched.extend((!hung_up).then(|| PollFd::new(&stdin, PollFlags::empty())));
+        if watched.is_empty() {
+            return;
+        }
+        match poll(&mut watched, None) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => return poll_for_end_of(parent, tell),
+        }
+        if process.is_some() && !watched[0].revents().is_empty() {
+            return tell(HostFate::Ended);
+        }
+        if !hung_up && watched.last().is_some_and(|w| !w.revents().is_empty()) {
+            hung_up = true;
+            tell(HostFate::HungUp);
+        }
+    }
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn watch_host(parent: Option<rustix::process::Pid>, tell: &impl Fn(HostFate)) {
+    poll_for_end_of(parent, tell);
+}
+
+/// An orphan gets another parent.
+#[cfg(unix)]
+fn poll_for_end_of(parent: Option<rustix::process::Pid>, tell: &impl Fn(HostFate)) {
+    if parent.is_none() {
+        return;
+    }
+    while rustix::process::getppid() == parent {
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    }
+    tell(HostFate::Ended);
+}
