@@ -51,7 +51,7 @@ fn a_json_answer_passes_byte_for_byte_with_session_and_version() {
         host.upstream.close().await;
         let delete = server.wait_for(1, |seen| seen.method == "DELETE").await;
         assert_eq!(delete[0].header("mcp-session-id"), Some("s-1"));
-        assert_eq!(server.connections.load(Ordering::SeqCst) < 4, true, "connections are kept");
+        assert!(server.connections.load(Ordering::SeqCst) < 4, "connections are kept");
     });
 }
 
@@ -289,7 +289,7 @@ fn a_call_whose_connection_was_cut_is_never_sent_again() {
             answer.contains("whether the call took effect is unknown") && answer.contains("\"id\":1"),
             "{answer}"
         );
-        assert_eq!(host.ask(&call("2")).await.contains("unknown"), true);
+        assert!(host.ask(&call("2")).await.contains("unknown"));
         for id in ["1", "2"] {
             assert_eq!(server.seen().iter().filter(|seen| seen.id() == id).count(), 1);
         }

@@ -370,6 +370,9 @@ impl<I: Inbox> Shared<I> {
     }
 
     async fn post_to_link(&self, job: &mut Job, link: &Link) -> Result<(), Failure> {
+        if link.is_down() {
+            return Err(Failure::Gone);
+        }
         let session = SessionHeaders { id: None, version: self.state().session.version.clone() };
         let target = link.endpoint().clone();
         let lease = self.client.lease(&target).await?;

@@ -25,6 +25,9 @@ pub enum Failure {
     /// The event stream ended and could not be resumed.
     #[error("the upstream closed the stream before answering; whether the call took effect is unknown")]
     StreamEnded,
+    /// The event stream of an HTTP+SSE upstream ended before this message.
+    #[error("the upstream's event stream has ended")]
+    Gone,
     /// A success without a body, for a message that wanted an answer.
     #[error("upstream took the request and sent no answer (HTTP {0})")]
     NoAnswer(u16),
@@ -68,7 +71,7 @@ fn net(error: &bir_net::Error) -> String {
 }
 
 /// An error answer for the request with this raw id.
-pub(crate) fn error_answer(id: &[u8], text: &str) -> Bytes {
+pub fn error_answer(id: &[u8], text: &str) -> Bytes {
     let message = serde_json::Value::String(text.to_owned()).to_string();
     let mut answer = BytesMut::with_capacity(id.len() + message.len() + 64);
     answer.put_slice(br#"{"jsonrpc":"2.0","id":"#);

@@ -31,6 +31,10 @@ impl Link {
         &self.endpoint
     }
 
+    pub(crate) fn is_down(&self) -> bool {
+        *self.down.borrow()
+    }
+
     /// Waits until the stream has ended.
     pub(crate) async fn down(&self) {
         // The sender lives in the task that reads the stream: its end means the same.

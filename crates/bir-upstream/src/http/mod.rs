@@ -43,6 +43,6 @@ mod turns;
 mod upstream;
 
 pub use assemble::HOLD;
-pub use failure::{ERROR_CODE, Failure};
+pub use failure::{ERROR_CODE, Failure, error_answer};
 pub use inbox::{Inbox, LargeMessage};
 pub use upstream::{HttpOptions, HttpUpstream, MAX_REQUESTS, Transport, Upload};

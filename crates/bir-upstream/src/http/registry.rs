@@ -34,6 +34,7 @@ struct Inner {
     unanswered: Vec<Bytes>,
     sent: bool,
     cancelled: bool,
+    lasting: bool,
     task: Option<AbortHandle>,
 }
 
@@ -56,6 +57,14 @@ impl Registry {
         let state = Arc::new(State { modern, inner: Mutex::new(inner), changed: Notify::new() });
         self.lock().push_back(state.clone());
         Entry { registry: self.clone(), state }
+    }
+
+    /// Whether nothing is unanswered but what lasts as long as the session.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.lock().iter().all(|state| {
+            let inner = state.lock();
+            inner.lasting || (inner.unanswered.is_empty() && inner.sent)
+        })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -126,6 +135,11 @@ impl Handle {
 impl Entry {
     pub(crate) fn handle(&self) -> Handle {
         Handle(self.state.clone())
+    }
+
+    /// The request is open as long as the session.
+    pub(crate) fn lasts(&self) {
+        self.state.lock().lasting = true;
     }
 
     /// Adds ids that became known only when the message was complete.

@@ -32,6 +32,9 @@ const DELETE_BUDGET: Duration = Duration::from_secs(1);
 /// How long the answers to what was in flight may take to be written once an HTTP+SSE stream dropped.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
+/// How often is looked whether all is answered when the session ends.
+const SETTLE_LOOK: Duration = Duration::from_millis(5);
+
 /// How an upstream is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
@@ -163,6 +166,9 @@ impl<I: Inbox> HttpUpstream<I> {
         }
         let room = shared.under_way.clone().acquire_owned().await;
         let entry = shared.registry.enter(facts.ids.clone(), modern);
+        if facts.method_is("subscriptions/listen") {
+            entry.lasts();
+        }
         let handle = entry.handle();
         let payload = Payload::Whole(bytes);
         let shared = shared.clone();
@@ -229,10 +235,17 @@ impl<I: Inbox> HttpUpstream<I> {
         }
         let answered = async {
             while !self.0.registry.is_empty() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                tokio::time::sleep(SETTLE_LOOK).await;
             }
         };
         let _ = tokio::time::timeout(LAST_ANSWERS, answered).await;
+    }
+
+    /// Waits until every request is answered. A subscription, which has no answer to wait for, does not count.
+    pub async fn settled(&self) {
+        while !self.0.registry.is_settled() {
+            tokio::time::sleep(SETTLE_LOOK).await;
+        }
     }
 
     /// Ends everything: requests in flight are dropped, a legacy session is deleted within a second.

@@ -1,4 +1,5 @@
 //! A scripted HTTP server on raw TCP, and an inbox that collects. Shared by the tests of this folder.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
 use std::io::{BufRead, BufReader, Read, Write};
