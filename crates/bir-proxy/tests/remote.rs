@@ -336,6 +336,22 @@ fn a_large_message_of_the_host_is_streamed() {
 }
 
 #[test]
+fn an_endless_line_before_any_handshake_is_refused_and_the_next_one_works() {
+    let server = Server::start(not_found);
+    let mut proxy = Proxy::start(&server.url());
+    let mut stdin = proxy.stdin.take().unwrap();
+    let block = vec![b'z'; 1 << 20];
+    stdin.write_all(br#"{"jsonrpc":"2.0","params":{"t":""#).unwrap();
+    (0..96).for_each(|_| stdin.write_all(&block).unwrap());
+    stdin.write_all(b"\"},\"id\":5,\"method\":\"x\"}\n").unwrap();
+    let answer = proxy.line();
+    assert!(answer.contains("\"id\":5,\"error\"") && answer.contains("too large"), "{answer}");
+    stdin.write_all(format!("{INITIALIZE}\n").as_bytes()).unwrap();
+    assert!(proxy.line().contains("protocolVersion"));
+    assert!(proxy.peak_memory_kib() < 160 * 1024, "what was held is bounded");
+}
+
+#[test]
 fn sockets_and_files_work_as_pipes_do() {
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
@@ -371,7 +387,7 @@ fn sockets_and_files_work_as_pipes_do() {
     assert!(status.success());
     let lines: Vec<_> = written.lines().collect();
     assert_eq!(lines.len(), 2, "{written}");
-    assert!(lines[0].contains("protocolVersion") && lines[1].contains("HTTP 404"), "{written}");
+    assert!(lines[0].contains("protocolVersion") && lines[1].contains("\"id\":1,\"error\""), "{written}");
 }
 
 #[test]

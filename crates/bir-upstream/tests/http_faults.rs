@@ -378,6 +378,34 @@ fn legacy_sse_works_when_named_and_when_found() {
 }
 
 #[test]
+fn an_sse_upstream_that_was_not_there_is_tried_again() {
+    run(async {
+        let here = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let flag = here.clone();
+        let server = Server::start(move |request, conn| {
+            if !flag.load(std::sync::atomic::Ordering::SeqCst) {
+                conn.respond(503, &[], b"");
+            } else if request.method == "GET" {
+                conn.events(&[]);
+                conn.chunk(b"event: endpoint\ndata: /messages\n\n");
+                conn.chunk(format!("data: {}\n\n", ok("2")).as_bytes());
+                conn.closed_by_client();
+            } else {
+                conn.accepted();
+            }
+            Then::Keep
+        });
+        let mut settings = options(&server.url());
+        settings.transport = Transport::Sse;
+        let mut host = Host::new(settings);
+        assert!(host.upstream.connect().await.is_err());
+        assert!(host.ask(&call("1")).await.contains("upstream answered HTTP 503"));
+        here.store(true, std::sync::atomic::Ordering::SeqCst);
+        assert_eq!(host.ask(&call("2")).await, ok("2"));
+    });
+}
+
+#[test]
 fn an_endpoint_elsewhere_or_none_is_refused() {
     for event in [
         "event: endpoint\ndata: http://127.0.0.1:9/messages\n\n",

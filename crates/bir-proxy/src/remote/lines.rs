@@ -8,15 +8,23 @@ use bir_wire::{Field, Kind, Limits, Scanner};
 use bytes::Bytes;
 
 use super::desk::Desk;
+use crate::log;
 
 /// Bytes of a line that are held before it is streamed: 1 MiB.
 const MAX_HELD: usize = 1024 * 1024;
+
+/// Bytes of a line that are held at most, when its beginning does not tell what the headers need: 64 MiB. A longer one is refused.
+const MAX_UNDECIDED: usize = 64 * 1024 * 1024;
+
+const REFUSED: &str = "the message is too large: what its headers need comes after the first 64 MiB";
 
 /// The line in progress.
 pub(crate) struct Lines {
     scanner: Scanner,
     held: Vec<u8>,
     upload: Option<Upload>,
+    /// The rest of the line is read and dropped.
+    refused: bool,
     /// Length at which the held part is looked at again.
     next_look: usize,
 }
@@ -27,6 +35,7 @@ impl Lines {
             scanner: Scanner::new(Limits { keep: 0, ..Limits::default() }),
             held: Vec::new(),
             upload: None,
+            refused: false,
             next_look: MAX_HELD,
         }
     }
@@ -34,7 +43,7 @@ impl Lines {
     /// Takes what the host wrote.
     pub(crate) async fn feed(&mut self, chunk: &[u8], upstream: &HttpUpstream<Desk>, desk: &Desk) {
         for piece in bir_wire::split(chunk) {
-            if piece.end && self.held.is_empty() && self.upload.is_none() {
+            if piece.end && self.is_between_lines() {
                 let bytes = Bytes::copy_from_slice(piece.bytes);
                 let message = self.scanner.finish_whole(&bytes);
                 if message.kind() != Kind::Blank {
@@ -53,9 +62,13 @@ impl Lines {
 
     /// The host will send no more. A last line without a line end is a message too.
     pub(crate) async fn end(&mut self, upstream: &HttpUpstream<Desk>, desk: &Desk) {
-        if !self.held.is_empty() || self.upload.is_some() {
+        if !self.is_between_lines() {
             self.finish(upstream, desk).await;
         }
+    }
+
+    fn is_between_lines(&self) -> bool {
+        self.held.is_empty() && self.upload.is_none() && !self.refused
     }
 
     async fn part(&mut self, bytes: &[u8], upstream: &HttpUpstream<Desk>) {
@@ -66,6 +79,10 @@ impl Lines {
             if !content.is_empty() {
                 upload.push(Bytes::copy_from_slice(content)).await;
             }
+            return;
+        }
+        if self.refused {
+            self.scanner.push(bytes);
             return;
         }
         self.held.extend_from_slice(bytes);
@@ -79,6 +96,10 @@ impl Lines {
                 upload.push(Bytes::from(std::mem::take(&mut self.held))).await;
                 self.upload = Some(upload);
             }
+            None if self.held.len() > MAX_UNDECIDED => {
+                self.held = Vec::new();
+                self.refused = true;
+            }
             None => self.next_look = self.held.len() + MAX_HELD,
         }
     }
@@ -88,6 +109,15 @@ impl Lines {
             let message = self.scanner.finish();
             desk.observe(Direction::HostToUpstream, &message);
             upload.end(&message).await;
+        } else if std::mem::take(&mut self.refused) {
+            let message = self.scanner.finish();
+            desk.observe(Direction::HostToUpstream, &message);
+            log::warn!("host→upstream: a message of {} bytes was refused", message.len());
+            if message.kind() == Kind::Request
+                && let Some(id) = message.envelope().raw(Field::Id)
+            {
+                refuse(id, REFUSED, desk).await;
+            }
         } else {
             let bytes = Bytes::from(std::mem::take(&mut self.held));
             self.scanner.reset();
@@ -121,14 +151,18 @@ impl Lines {
             };
             self.scanner.reset();
             if let Some(id) = id {
-                let answer = error_answer(&id, why);
-                let message = self.scanner.finish_whole(&answer);
-                desk.observe(Direction::UpstreamToHost, &message);
-                self.scanner.reset();
-                desk.pen().line(&answer).await;
+                refuse(&id, why, desk).await;
                 refused = true;
             }
         }
         refused
     }
+}
+
+/// Answers a request with an error of ours.
+async fn refuse(id: &[u8], why: &str, desk: &Desk) {
+    let answer = error_answer(id, why);
+    let mut scanner = Scanner::default();
+    desk.observe(Direction::UpstreamToHost, &scanner.finish_whole(&answer));
+    desk.pen().line(&answer).await;
 }

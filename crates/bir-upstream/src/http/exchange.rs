@@ -120,6 +120,9 @@ impl<I: Inbox> Shared<I> {
     async fn exchange(self: &Arc<Self>, job: &mut Job) -> Result<(), Failure> {
         let mut repeated = false;
         loop {
+            if self.options.transport == Transport::Sse {
+                Box::pin(self.open_link()).await?;
+            }
             let target = self.target_for(job);
             let lease = self.client.lease(&target).await;
             job.turn.come().await;
@@ -156,6 +159,19 @@ impl<I: Inbox> Shared<I> {
             }
             return Box::pin(self.take_refusal(job, status, is_json, body)).await;
         }
+    }
+
+    /// An HTTP+SSE upstream that was not there before is tried again with each message, one at a time.
+    async fn open_link(self: &Arc<Self>) -> Result<(), Failure> {
+        if self.state().link.is_some() {
+            return Ok(());
+        }
+        let _alone = self.reinit.lock().await;
+        if self.state().link.is_none() {
+            let link = Link::open(self).await?;
+            self.state().link = Some(link);
+        }
+        Ok(())
     }
 
     fn target_for(&self, job: &Job) -> Target {
