@@ -26,6 +26,7 @@ mod sync;
 mod tasks;
 mod text;
 mod tools;
+mod transcript;
 mod upstream;
 mod upstream_main;
 
@@ -35,5 +36,6 @@ pub use pipe::pipe_main;
 pub use script::{Allow, Answer, Eras, Format, Framing, Http, Moment, On, Rule, Script, Server};
 pub use step::{Chunking, Reply, Step};
 pub use text::Text;
+pub use transcript::{Act, Transcript};
 pub use upstream::{HttpUpstream, TestUpstream, UpstreamError};
 pub use upstream_main::upstream_main;

@@ -66,6 +66,12 @@ impl PostOutlet {
         lock(&self.state).phase
     }
 
+    /// Begins the event stream before there is a message, so that a client can take it up if it is lost.
+    pub(crate) fn open(&self) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        if state.phase == Phase::Fresh { self.begin(&mut state) } else { Ok(()) }
+    }
+
     fn status(&self, message: Body<'_>) -> u16 {
         let (Some(meta_complete), Body::Whole(message)) = (self.modern, message) else { return 200 };
         let code = raw::path(message, &["error", "code"]).and_then(|code| std::str::from_utf8(code).ok());

@@ -154,7 +154,7 @@ impl Sessions {
         let asked =
             raw::path(initialize, &["params", "protocolVersion"]).and_then(raw::string).unwrap_or_default();
         let prime = asked.as_str() >= PRIMING;
-        let (child, read) = Child::start(&self.command)?;
+        let (child, lines) = Child::start(&self.command)?;
         let session = Arc::new(Session {
             id: id.clone(),
             child,
@@ -175,7 +175,7 @@ impl Sessions {
         }
         let (routed, all): (Weak<Session>, _) = (Arc::downgrade(&session), self.known.clone());
         std::thread::spawn(move || {
-            read(&|line| {
+            lines.each(|line| {
                 if let Some(session) = routed.upgrade() {
                     session.route(&line);
                 }
@@ -206,7 +206,10 @@ impl Sessions {
         };
         let line = one_line(&request.body);
         let Kind::Request(id) = raw::kind(&line) else {
-            session.child.write(&line)?;
+            if session.child.write(&line).is_err() {
+                lock(&self.known).remove(&session.id);
+                return Refusal::new(404, -32001, "Session not found").answer(socket, b"null");
+            }
             http1::answer(socket, 202, &[("Mcp-Session-Id", &session.id)], b"")?;
             return Ok(true);
         };
@@ -220,7 +223,15 @@ impl Sessions {
         let outlet = Arc::new(PostOutlet::new(socket.try_clone()?, shape, stream, headers, own, None));
         let token = raw::path(&line, &["params", "_meta", "progressToken"]).map(<[u8]>::to_vec);
         lock(&session.calls).push(Call { id: id.to_vec(), token, outlet: outlet.clone() });
-        session.child.write(&line)?;
+        if session.prime && !opens {
+            outlet.open()?;
+        }
+        if session.child.write(&line).is_err() {
+            // Too late for a status when the stream has begun: then its end tells.
+            lock(&self.known).remove(&session.id);
+            outlet.close();
+            return Ok(false);
+        }
         // A client that leaves has not cancelled: the answer waits for its return.
         Ok(!wait_for_answer(&outlet, socket) && !http1::is_gone(socket))
     }
