@@ -1,5 +1,7 @@
 //! The HTTP and SSE upstreams do what their scripts say.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panic")]
+
 use std::io::Read as _;
 use std::time::{Duration, Instant};
 

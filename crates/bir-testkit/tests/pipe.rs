@@ -1,5 +1,7 @@
 //! The pipe carries sessions of both eras to children on stdio and back.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panic")]
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,7 @@
 //! The stdio upstream does what its script says.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panic")]
+
 use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
 

@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, Weak};
 use super::child::Child;
 use super::guard::{Refusal, check_accept};
 use super::{Next, one_line, wait_for_answer};
-use crate::event_stream::{EventStream, StreamOutlet};
 use crate::http1::{self, Request};
-use crate::outlet::{Body, Outlet};
-use crate::post_outlet::PostOutlet;
 use crate::raw::{self, Kind};
 use crate::script::{Answer, Format};
+use crate::serve::event_stream::{EventStream, StreamOutlet};
+use crate::serve::outlet::{Body, Outlet};
+use crate::serve::post_outlet::PostOutlet;
 use crate::step::Chunking;
 use crate::sync::lock;
 

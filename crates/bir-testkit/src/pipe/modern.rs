@@ -20,13 +20,13 @@ use super::child::Child;
 use super::guard::Refusal;
 use super::params::{self, Declared};
 use super::{Next, one_line, wait_for_answer};
-use crate::event_stream::EventStream;
-use crate::headers;
 use crate::http1::{self, Request};
-use crate::outlet::{Body, Nowhere, Outlet};
-use crate::post_outlet::PostOutlet;
 use crate::raw::{self, Kind};
 use crate::script::Answer;
+use crate::serve::event_stream::EventStream;
+use crate::serve::headers;
+use crate::serve::outlet::{Body, Nowhere, Outlet};
+use crate::serve::post_outlet::PostOutlet;
 use crate::step::Chunking;
 use crate::sync::lock;
 
@@ -246,7 +246,7 @@ impl Children {
             return Refusal::new(400, -32602, "Missing required _meta keys").answer(socket, id);
         }
         let version =
-            raw::path(&line, &["params", "_meta", crate::engine::META_VERSION]).and_then(raw::string);
+            raw::path(&line, &["params", "_meta", crate::serve::engine::META_VERSION]).and_then(raw::string);
         let version = version.unwrap_or_default();
         let known = version == super::MODERN;
         // A revision that the child does not serve is for the child to refuse, with its list; but a header that

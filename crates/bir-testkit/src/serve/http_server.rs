@@ -17,15 +17,15 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::engine::{Engine, META_VERSION, MODERN, Session};
-use crate::event_stream::{EventStream, StreamOutlet};
-use crate::headers;
 use crate::http1::{self, Connection, Request};
 use crate::log::exact;
-use crate::outlet::{Nowhere, Outlet};
-use crate::post_outlet::{Phase, PostOutlet};
 use crate::raw::{self, Kind};
 use crate::script::{Allow, Moment};
+use crate::serve::engine::{Engine, META_VERSION, MODERN, Session};
+use crate::serve::event_stream::{EventStream, StreamOutlet};
+use crate::serve::headers;
+use crate::serve::outlet::{Nowhere, Outlet};
+use crate::serve::post_outlet::{Phase, PostOutlet};
 use crate::step::Step;
 use crate::sync::lock;
 
@@ -402,7 +402,9 @@ impl Server {
                 let endpoint = endpoint.replace("${session}", &id);
                 session.own.attach(socket.try_clone()?, &[], None)?;
                 let event = format!("event: endpoint\ndata: {endpoint}\n\n");
-                session.own.bytes(crate::outlet::Body::Whole(event.as_bytes()), &Default::default())?;
+                session
+                    .own
+                    .bytes(crate::serve::outlet::Body::Whole(event.as_bytes()), &Default::default())?;
                 session.own.hold(socket, &|| self.stop.is_set());
                 self.engine.log.put("http_gone", vec![("session", id.clone().into())]);
                 self.remove(&id);

@@ -16,15 +16,15 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::Duration;
 
-use crate::call::Call;
 use crate::log::{Log, exact};
-use crate::outlet::{Body, Outlet};
-use crate::process::Process;
 use crate::raw::{self, Kind};
 use crate::script::{Moment, On, Script};
+use crate::serve::call::Call;
+use crate::serve::outlet::{Body, Outlet};
+use crate::serve::process::Process;
+use crate::serve::tasks::Tasks;
 use crate::step::{Chunking, Step};
 use crate::sync::{lock, wait_until};
-use crate::tasks::Tasks;
 
 /// The modern revision.
 pub(crate) const MODERN: &str = "2026-07-28";
@@ -296,7 +296,7 @@ impl Engine {
             return;
         }
         let waits = steps.iter().any(Step::waits)
-            || (steps.contains(&Step::Default) && crate::defaults::default_waits(&line));
+            || (steps.contains(&Step::Default) && crate::serve::defaults::default_waits(&line));
         if beside && waits {
             let (engine, session, steps) = (self.clone(), session.clone(), steps.to_vec());
             lock(&self.state).running += 1;

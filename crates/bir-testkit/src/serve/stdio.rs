@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::engine::{Engine, Session};
 use crate::log::exact;
-use crate::outlet::{Body, CutWriter, Outlet};
 use crate::script::{Framing, Moment};
+use crate::serve::engine::{Engine, Session};
+use crate::serve::outlet::{Body, CutWriter, Outlet};
 use crate::step::Chunking;
 use crate::sync::lock;
 

@@ -12,8 +12,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::http1::{self, Chunked};
-use crate::outlet::{Body, CutWriter, Outlet, write_fill};
 use crate::script::Answer;
+use crate::serve::outlet::{Body, CutWriter, Outlet, write_fill};
 use crate::step::Chunking;
 use crate::sync::{lock, wait_until};
 
@@ -104,10 +104,11 @@ impl EventStream {
         }
         all.extend(headers.iter().cloned());
         all.extend(shape.headers.iter().cloned());
+        // Taken before the client can know that the stream is open, so that it never finds it closed.
+        let mut inner = lock(&self.inner);
         socket.write_all(&http1::head(200, &all))?;
         let gzip = shape.gzip.then(|| GzEncoder::new(Vec::new(), Compression::fast()));
         let mut live = Live { socket, gzip };
-        let mut inner = lock(&self.inner);
         let ids = has_ids(&shape);
         for (number, frame) in &inner.kept {
             if from.is_none_or(|from| *number > from) {

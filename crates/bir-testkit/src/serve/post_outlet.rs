@@ -5,11 +5,11 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::event_stream::{EventStream, gzip, spread};
 use crate::http1;
-use crate::outlet::{Body, CutWriter, Outlet};
 use crate::raw;
 use crate::script::{Answer, Format};
+use crate::serve::event_stream::{EventStream, gzip, spread};
+use crate::serve::outlet::{Body, CutWriter, Outlet};
 use crate::step::{Chunking, Reply};
 use crate::sync::lock;
 
