@@ -251,13 +251,14 @@ impl Sessions {
             },
             None => (session.own.clone(), None),
         };
-        if stream.is_live() {
+        if from.is_none() && stream.is_live() {
             return Refusal::new(409, -32000, "Conflict: the stream is already open").answer(socket, b"null");
         }
-        stream.attach(socket.try_clone()?, &[("Mcp-Session-Id".to_owned(), session.id.clone())], from)?;
+        let attached =
+            stream.attach(socket.try_clone()?, &[("Mcp-Session-Id".to_owned(), session.id.clone())], from)?;
         let alive = Arc::downgrade(&session);
         drop(session);
-        stream.hold(socket, &|| alive.upgrade().is_none());
+        stream.hold(attached, socket, &|| alive.upgrade().is_none());
         Ok(!http1::is_gone(socket))
     }
 

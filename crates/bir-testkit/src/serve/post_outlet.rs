@@ -110,7 +110,7 @@ impl PostOutlet {
         state.phase = Phase::Streaming;
         let shape = &state.shape;
         std::thread::sleep(Duration::from_millis(shape.delay_headers_ms));
-        self.stream.attach(self.socket.try_clone()?, &self.headers, None)
+        self.stream.attach(self.socket.try_clone()?, &self.headers, None).map(drop)
     }
 }
 
