@@ -1,1 +1,27 @@
-//! From scanned messages to tool calls: what a recorder is told.
+//! From scanned messages to tool calls.
+//!
+//! A relay shows every message of one connection to a [`Conversation`]. It keeps the requests that await an answer and,
+//! where a [`Tap`] is attached, tells it what a recorder needs: a call began, a leg of it ended or began, its result, its
+//! error, its cancellation, each with its time.
+//!
+//! ```text
+//!   host ── tools/call ──▶ relay ──▶ upstream        Began
+//!   host ◀─ input_required ─ relay ◀── upstream      LegEnded     (modern era: the call goes on)
+//!   host ── tools/call + inputResponses ──▶ …        LegBegan     (another id, the same call)
+//!   host ◀──── result ────── relay ◀── upstream      Ended
+//! ```
+//!
+//! Pure: no I/O and no clock of its own. Nothing here changes a message or decides whether it passes.
+
+#![forbid(unsafe_code)]
+
+mod conversation;
+mod in_flight;
+mod moment;
+mod parked;
+mod tap;
+
+pub use conversation::{Conversation, Unanswered};
+pub use in_flight::Asked;
+pub use moment::{Clock, Moment, SystemClock};
+pub use tap::{CallKey, Event, Payload, Tap};

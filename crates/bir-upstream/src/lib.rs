@@ -1,1 +1,5 @@
-//! Reaching an MCP server: child process, Streamable HTTP, HTTP+SSE.
+//! Reaching an MCP server.
+//!
+//! [`child`] runs one as a process of our own and ends its whole tree.
+
+pub mod child;

@@ -1,0 +1,230 @@
+//! The command line, parsed by hand: the proxy starts in about a millisecond.
+
+use bir_model::ServerName;
+use std::ffi::{OsStr, OsString};
+use thiserror::Error;
+
+pub(crate) const USAGE: &str = "\
+bir-proxy: a relay in front of one MCP server
+
+usage: bir-proxy --server-name NAME [options] -- COMMAND [ARGS...]
+       bir-proxy --server-name NAME --url URL [--transport auto|http|sse] [options]
+
+  --server-name NAME   the key under which the host knows the server
+  --url URL            a remote server, http or https
+  --transport KIND     auto (default): Streamable HTTP, else HTTP+SSE; http; sse
+  --header 'K: V'      a header for the remote server; wins over BIR_UPSTREAM_HEADERS
+  --restart            start a server that died once more, and repeat the host's handshake
+  --lazy               start the server when it is needed; its handshake is answered from the last start
+  --version, --help
+
+environment:
+  BIR_UPSTREAM_HEADERS              headers as a JSON object of name to value
+  BIR_UPSTREAM_CONNECT_TIMEOUT_MS   budget for connecting (default 10000)
+  BIR_UPSTREAM_MAX_MESSAGE_BYTES    hold messages of the server and refuse larger ones (default: no limit)
+  BIR_PROXY_STAY_UP=1               stay when the server is gone, and answer every request with an error
+  BIR_OFF=1                         run the server itself, without the relay
+  BIR_HOME                          the state directory (default ~/.baseinstrunner)
+  BIR_LOG                           off, error, warn (default), info, debug; on stderr
+
+exit status: the server's own; 128+N when signal N ended it; 127 no such command; 126 not executable;
+2 wrong usage; 1 the server could not be reached or does not speak MCP over stdio
+";
+
+/// What is asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Parsed {
+    Help,
+    Version,
+    Relay(Relay),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Relay {
+    pub(crate) server_name: ServerName,
+    pub(crate) target: Target,
+    pub(crate) restart: bool,
+    pub(crate) lazy: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    Child { program: OsString, args: Vec<OsString> },
+    Remote { url: String, transport: Transport, headers: Vec<String> },
+}
+
+/// How a remote server is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transport {
+    Auto,
+    Http,
+    Sse,
+}
+
+/// What is wrong with the command line, and what to do.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub(crate) enum UsageError {
+    #[error("unknown option `{0}`; the server's own options go after `--`")]
+    UnknownOption(String),
+    #[error("`{0}` needs a value")]
+    NoValue(&'static str),
+    #[error("`{0}` is given twice")]
+    Twice(&'static str),
+    #[error("`{0}` is not valid UTF-8")]
+    NotUtf8(&'static str),
+    #[error("no server name; add `--server-name NAME`, the key under which the host knows the server")]
+    NoServerName,
+    #[error("{0}; change the value of `--server-name`")]
+    BadServerName(bir_model::ServerNameError),
+    #[error("no server: add `-- COMMAND [ARGS...]` or `--url URL`")]
+    NoTarget,
+    #[error("no command after `--`")]
+    NoCommand,
+    #[error("both `--url` and a command are given; a proxy stands in front of one server")]
+    TwoTargets,
+    #[error("unexpected argument `{0}`; the server's command goes after `--`")]
+    Stray(String),
+    #[error("unknown transport `{0}`; it is auto, http or sse")]
+    BadTransport(String),
+    #[error("`{0}` belongs to `--url`")]
+    OnlyRemote(&'static str),
+    #[error("`{0}` belongs to a command, not to `--url`")]
+    OnlyChild(&'static str),
+}
+
+pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, UsageError> {
+    let mut args = args.into_iter();
+    let (mut name, mut url, mut transport, mut headers) = (None, None, None, Vec::new());
+    let (mut restart, mut lazy, mut command) = (false, false, None);
+    while let Some(arg) = args.next() {
+        let text = arg.to_str().unwrap_or_default();
+        let (key, inline) = match text.split_once('=') {
+            Some((key, value)) if key.starts_with("--") => (key, Some(value.to_owned())),
+            _ => (text, None),
+        };
+        let mut value = |option: &'static str| match inline.clone() {
+            Some(value) => Ok(value),
+            None => {
+                let next = args.next().ok_or(UsageError::NoValue(option))?;
+                next.into_string().map_err(|_| UsageError::NotUtf8(option))
+            }
+        };
+        match key {
+            "--" => {
+                command = Some(args.by_ref().collect::<Vec<_>>());
+                break;
+            }
+            "--server-name" => set_once(&mut name, value("--server-name")?, "--server-name")?,
+            "--url" => set_once(&mut url, value("--url")?, "--url")?,
+            "--transport" => set_once(&mut transport, value("--transport")?, "--transport")?,
+            "--header" => headers.push(value("--header")?),
+            "--restart" if inline.is_none() => restart = true,
+            "--lazy" if inline.is_none() => lazy = true,
+            "--help" | "-h" if inline.is_none() => return Ok(Parsed::Help),
+            "--version" | "-V" if inline.is_none() => return Ok(Parsed::Version),
+            _ if text.starts_with('-') => return Err(UsageError::UnknownOption(text.into())),
+            _ => return Err(UsageError::Stray(lossy(&arg))),
+        }
+    }
+    let target = target(command, url, transport, headers, restart, lazy)?;
+    let name = name.ok_or(UsageError::NoServerName)?;
+    let server_name = ServerName::new(&name).map_err(UsageError::BadServerName)?;
+    Ok(Parsed::Relay(Relay { server_name, target, restart, lazy }))
+}
+
+fn target(
+    command: Option<Vec<OsString>>,
+    url: Option<String>,
+    transport: Option<String>,
+    headers: Vec<String>,
+    restart: bool,
+    lazy: bool,
+) -> Result<Target, UsageError> {
+    match (command, url) {
+        (Some(_), Some(_)) => Err(UsageError::TwoTargets),
+        (None, None) => Err(UsageError::NoTarget),
+        (Some(_), None) if transport.is_some() => Err(UsageError::OnlyRemote("--transport")),
+        (Some(_), None) if !headers.is_empty() => Err(UsageError::OnlyRemote("--header")),
+        (Some(command), None) => {
+            let mut command = command.into_iter();
+            let program = command.next().filter(|p| !p.is_empty()).ok_or(UsageError::NoCommand)?;
+            Ok(Target::Child { program, args: command.collect() })
+        }
+        (None, Some(_)) if restart => Err(UsageError::OnlyChild("--restart")),
+        (None, Some(_)) if lazy => Err(UsageError::OnlyChild("--lazy")),
+        (None, Some(url)) => {
+            let transport = match transport.as_deref() {
+                None | Some("auto") => Transport::Auto,
+                Some("http" | "streamable-http") => Transport::Http,
+                Some("sse") => Transport::Sse,
+                Some(other) => return Err(UsageError::BadTransport(other.into())),
+            };
+            Ok(Target::Remote { url, transport, headers })
+        }
+    }
+}
+
+fn set_once(slot: &mut Option<String>, value: String, option: &'static str) -> Result<(), UsageError> {
+    if slot.replace(value).is_some() { Err(UsageError::Twice(option)) } else { Ok(()) }
+}
+
+fn lossy(arg: &OsStr) -> String {
+    arg.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_text(line: &str) -> Result<Parsed, UsageError> {
+        parse(line.split_whitespace().map(OsString::from))
+    }
+
+    fn relay(line: &str) -> Relay {
+        match parse_text(line) {
+            Ok(Parsed::Relay(relay)) => relay,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_command_is_taken_as_it_is() {
+        let r = relay("--server-name a --restart --lazy -- npx -y --help --url x");
+        assert_eq!(r.server_name.as_str(), "a");
+        assert!(r.restart && r.lazy);
+        let args = ["-y", "--help", "--url", "x"].map(OsString::from).to_vec();
+        assert_eq!(r.target, Target::Child { program: "npx".into(), args });
+    }
+
+    #[test]
+    fn a_remote_server_has_a_transport_and_headers() {
+        let r = relay("--server-name=b --url=http://h/?a=b --transport sse --header A:1 --header B:2");
+        let headers = vec!["A:1".to_owned(), "B:2".to_owned()];
+        let url = "http://h/?a=b".to_owned();
+        assert_eq!(r.target, Target::Remote { url, transport: Transport::Sse, headers });
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        use UsageError as E;
+        for (line, error) in [
+            ("", E::NoTarget),
+            ("-- x", E::NoServerName),
+            ("--server-name a", E::NoTarget),
+            ("--server-name a --", E::NoCommand),
+            ("--server-name", E::NoValue("--server-name")),
+            ("--server-name a --server-name b -- x", E::Twice("--server-name")),
+            ("--server-name a --wat -- x", E::UnknownOption("--wat".into())),
+            ("--server-name a --lazy=1 -- x", E::UnknownOption("--lazy=1".into())),
+            ("--server-name a x", E::Stray("x".into())),
+            ("--server-name a --url u -- x", E::TwoTargets),
+            ("--server-name a --url u --transport carrier-pigeon", E::BadTransport("carrier-pigeon".into())),
+            ("--server-name a --transport sse -- x", E::OnlyRemote("--transport")),
+            ("--server-name a --header A:1 -- x", E::OnlyRemote("--header")),
+            ("--server-name a --url u --restart", E::OnlyChild("--restart")),
+            ("--server-name a --url u --lazy", E::OnlyChild("--lazy")),
+        ] {
+            assert_eq!(parse_text(line), Err(error), "{line}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The two ends that the pumps write to: the host's stdout and the upstream's stdin.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::process::ChildStdin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The host's end: stdout, shared by the pump that forwards the upstream and whoever answers in its place.
+///
+/// A duplicate of descriptor 1 and not `std::io::stdout`, whose line buffer would copy every message.
+pub(super) struct HostEnd(Mutex<HostInner>);
+
+struct HostInner {
+    stdout: File,
+    /// A line was begun and not ended.
+    mid_line: bool,
+}
+
+impl HostEnd {
+    pub(super) fn new(stdout: File) -> Self {
+        Self(Mutex::new(HostInner { stdout, mid_line: false }))
+    }
+
+    /// Bytes of the upstream, as they came.
+    pub(super) fn forward(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut inner = lock(&self.0);
+        inner.stdout.write_all(bytes)?;
+        inner.mid_line = bytes.last().is_some_and(|&b| b != b'\n');
+        Ok(())
+    }
+
+    /// A line of our own. An upstream that died in the middle of a line leaves it to us to end that line.
+    pub(super) fn say(&self, line: &[u8]) -> io::Result<()> {
+        let mut inner = lock(&self.0);
+        if std::mem::take(&mut inner.mid_line) {
+            inner.stdout.write_all(b"\n")?;
+        }
+        inner.stdout.write_all(line)
+    }
+}
+
+/// The upstream's end: the stdin of the child that is running now.
+pub(super) struct UpstreamEnd(Mutex<UpstreamInner>);
+
+pub(super) struct UpstreamInner {
+    stdin: Option<ChildStdin>,
+    /// A line was begun and not ended.
+    mid_line: bool,
+    /// The line under way began with an earlier child: its rest means nothing to this one.
+    skip_line: bool,
+    /// The first generation of messages that this child may see.
+    generation: u32,
+}
+
+impl UpstreamEnd {
+    pub(super) fn closed() -> Self {
+        Self(Mutex::new(UpstreamInner { stdin: None, mid_line: false, skip_line: false, generation: 0 }))
+    }
+
+    /// While the guard is held no message of the host goes out: a restart repeats the handshake under it.
+    pub(super) fn lock(&self) -> MutexGuard<'_, UpstreamInner> {
+        lock(&self.0)
+    }
+
+    /// Bytes of the host, and the generation of their message. They are dropped while there is no child, and when the
+    /// child that they were meant for has been answered for.
+    pub(super) fn forward(&self, bytes: &[u8], generation: u32) -> io::Result<()> {
+        let mut inner = self.lock();
+        if generation < inner.generation { Ok(()) } else { inner.forward(bytes) }
+    }
+
+    /// Lets the child read the end of its stdin, unless a write to it is stuck; then a signal must do.
+    pub(super) fn disconnect(&self) {
+        if let Ok(mut inner) = self.0.try_lock() {
+            inner.stdin = None;
+        }
+    }
+}
+
+impl UpstreamInner {
+    pub(super) fn forward(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        if self.skip_line {
+            let Some(end) = bytes.iter().position(|&b| b == b'\n') else { return Ok(()) };
+            bytes = &bytes[end + 1..];
+            self.skip_line = false;
+        }
+        let Some(last) = bytes.last() else { return Ok(()) };
+        self.mid_line = *last != b'\n';
+        match &mut self.stdin {
+            Some(stdin) => stdin.write_all(bytes),
+            None => Ok(()),
+        }
+    }
+
+    /// From now on the host speaks to this child.
+    pub(super) fn connect(&mut self, stdin: ChildStdin, generation: u32) {
+        self.generation = generation;
+        self.stdin = Some(stdin);
+        self.skip_line = self.mid_line;
+        self.mid_line = false;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,403 @@
+//! One direction of a stdio relay: from chunks of bytes to whole messages and back to bytes.
+//!
+//! ```text
+//!             ┌ a complete line ───────────────────────────▶ shown to the sink, forwarded
+//!   chunk ────┤ the head of a line, up to HOLD bytes ──────▶ held until the rest comes
+//!             │ a line longer than HOLD ───────────────────▶ streams, scanned as it passes
+//!             └ (from the upstream) a line that is no frame ▶ noise
+//! ```
+//!
+//! Short messages reach the other side in one piece, so that a message of our own never lands inside one and half a
+//! message of an upstream that died is never sent. Lines that follow each other in a chunk leave in one write, in the
+//! bytes in which they came.
+
+use bir_wire::{Limits, Message, Scanner, lines};
+use std::io;
+use std::ops::Range;
+
+/// Longest line that is held back until it is complete; longer ones stream. The size of a pipe on Linux: a writer of more
+/// than that is writing in pieces itself.
+pub(crate) const HOLD: usize = 64 * 1024;
+
+/// White space before a line's first character that is looked through to tell noise from a frame.
+const LEADING_SPACE: usize = 4 * 1024;
+
+/// What becomes of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It goes on as it came.
+    Forward,
+    /// It ends here.
+    Swallow,
+}
+
+/// Where a flow leads. Errors of `forward` end the flow.
+pub(crate) trait Sink {
+    /// A message is complete; none of its held bytes, or not the last of its streamed bytes, has gone on yet.
+    /// A verdict on a message that streamed comes too late and is ignored.
+    fn message(&mut self, message: &Message<'_>) -> Verdict;
+    /// Bytes for the other side.
+    fn forward(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// Part of an upstream line that is no frame; `end` with its last part.
+    fn noise(&mut self, bytes: &[u8], end: bool);
+    /// A message beyond the operator's limit was left out; only its envelope is known.
+    fn oversized(&mut self, message: &Message<'_>);
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// At the beginning of a line, or in its held head.
+    Held,
+    Streaming,
+    Noise,
+    /// Beyond the operator's limit; scanned for its envelope and dropped.
+    Oversized,
+}
+
+/// The rules of one direction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    /// Lines that do not begin with `{` or `[` are noise.
+    pub(crate) frames_only: bool,
+    /// `BIR_UPSTREAM_MAX_MESSAGE_BYTES`.
+    pub(crate) max_message: Option<usize>,
+}
+
+pub(crate) struct Flow {
+    rules: Rules,
+    scanner: Scanner,
+    held: Vec<u8>,
+    state: State,
+}
+
+impl Flow {
+    pub(crate) fn new(rules: Rules) -> Self {
+        Self { rules, scanner: Scanner::new(Limits::default()), held: Vec::new(), state: State::Held }
+    }
+
+    /// Takes the next chunk.
+    pub(crate) fn feed(&mut self, chunk: &[u8], sink: &mut impl Sink) -> io::Result<()> {
+        let mut run = 0..0; // bytes of the chunk that are forwarded in one write
+        let mut at = 0;
+        for piece in lines::split(chunk) {
+            let here = at..at + piece.bytes.len();
+            at = here.end;
+            if self.state == State::Held && self.held.is_empty() && piece.end {
+                self.whole_line(chunk, here, &mut run, sink)?;
+            } else {
+                flush(chunk, &mut run, sink)?;
+                self.part(piece.bytes, piece.end, sink)?;
+            }
+        }
+        flush(chunk, &mut run, sink)
+    }
+
+    /// The source has ended. A complete message without a newline is forwarded as it is; half a message is noise.
+    pub(crate) fn end(&mut self, sink: &mut impl Sink) -> io::Result<()> {
+        let held = std::mem::take(&mut self.held);
+        match self.state {
+            State::Held if held.is_empty() => return Ok(()),
+            State::Held => {
+                self.scanner.reset();
+                let message = self.scanner.finish_whole(&held);
+                if matches!(message.kind(), bir_wire::Kind::NotJson(_)) && self.rules.frames_only {
+                    sink.noise(&held, true);
+                } else if sink.message(&message) == Verdict::Forward {
+                    sink.forward(&held)?;
+                }
+            }
+            State::Streaming => {
+                sink.message(&self.scanner.finish());
+            }
+            State::Noise => sink.noise(b"", true),
+            State::Oversized => sink.oversized(&self.scanner.finish()),
+        }
+        self.state = State::Held;
+        Ok(())
+    }
+
+    fn whole_line(
+        &mut self,
+        chunk: &[u8],
+        here: Range<usize>,
+        run: &mut Range<usize>,
+        sink: &mut impl Sink,
+    ) -> io::Result<()> {
+        let line = &chunk[here.clone()];
+        if self.rules.frames_only && is_noise(line) == Some(true) {
+            flush(chunk, run, sink)?;
+            sink.noise(line, true);
+            return Ok(());
+        }
+        self.scanner.reset();
+        let message = self.scanner.finish_whole(line);
+        if self.rules.max_message.is_some_and(|max| line.len() > max) {
+            flush(chunk, run, sink)?;
+            sink.oversized(&message);
+            return Ok(());
+        }
+        match sink.message(&message) {
+            Verdict::Forward if run.start == run.end => *run = here,
+            Verdict::Forward => run.end = here.end,
+            Verdict::Swallow => flush(chunk, run, sink)?,
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, bytes: &[u8], end: bool, sink: &mut impl Sink) -> io::Result<()> {
+        match self.state {
+            State::Held => self.hold(bytes, end, sink),
+            State::Streaming => {
+                if end {
+                    sink.message(&self.scanner.finish_whole(bytes));
+                    self.state = State::Held;
+                } else {
+                    self.scanner.push(bytes);
+                }
+                sink.forward(bytes)
+            }
+            State::Noise => {
+                sink.noise(bytes, end);
+                self.line_over(end);
+                Ok(())
+            }
+            State::Oversized => {
+                self.scanner.push(bytes);
+                if end {
+                    sink.oversized(&self.scanner.finish());
+                }
+                self.line_over(end);
+                Ok(())
+            }
+        }
+    }
+
+    fn line_over(&mut self, end: bool) {
+        if end {
+            self.state = State::Held;
+        }
+    }
+
+    /// The line so far is held; `bytes` come next.
+    fn hold(&mut self, bytes: &[u8], end: bool, sink: &mut impl Sink) -> io::Result<()> {
+        self.held.extend_from_slice(bytes);
+        if self.rules.frames_only && is_noise(&self.held) == Some(true) {
+            sink.noise(&self.held, end);
+            self.held.clear();
+            self.state = if end { State::Held } else { State::Noise };
+            return Ok(());
+        }
+        let hold = self.rules.max_message.unwrap_or(HOLD);
+        if end && self.held.len() <= hold {
+            self.scanner.reset();
+            let verdict = sink.message(&self.scanner.finish_whole(&self.held));
+            let forwarded = if verdict == Verdict::Forward { sink.forward(&self.held) } else { Ok(()) };
+            self.held.clear();
+            return forwarded;
+        }
+        if self.held.len() > hold {
+            return self.release(end, sink);
+        }
+        Ok(())
+    }
+
+    /// The held head has become too long: stream it, or leave it out.
+    fn release(&mut self, end: bool, sink: &mut impl Sink) -> io::Result<()> {
+        let held = std::mem::take(&mut self.held);
+        self.scanner.reset();
+        self.scanner.push(&held);
+        if self.rules.max_message.is_some() {
+            self.state = if end { State::Held } else { State::Oversized };
+            if end {
+                sink.oversized(&self.scanner.finish());
+            }
+            return Ok(());
+        }
+        self.state = if end { State::Held } else { State::Streaming };
+        if end {
+            sink.message(&self.scanner.finish());
+        }
+        let forwarded = sink.forward(&held);
+        // The buffer is worth keeping for the next split line, unless one huge line made it large.
+        self.held = held;
+        self.held.clear();
+        self.held.shrink_to(HOLD);
+        forwarded
+    }
+}
+
+fn flush(chunk: &[u8], run: &mut Range<usize>, sink: &mut impl Sink) -> io::Result<()> {
+    let bytes = &chunk[std::mem::replace(run, 0..0)];
+    if bytes.is_empty() { Ok(()) } else { sink.forward(bytes) }
+}
+
+/// Whether a line is no frame: its first character after white space (and a BOM) is neither `{` nor `[`. `None` while
+/// there is nothing but white space. A line of white space alone is not noise: it separates frames.
+fn is_noise(line: &[u8]) -> Option<bool> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    match line.iter().find(|b| !b.is_ascii_whitespace()) {
+        Some(b'{' | b'[') => Some(false),
+        // A BOM may still be on its way.
+        Some(0xef) if line.len() < 3 && b"\xef\xbb".starts_with(line) => None,
+        Some(_) => Some(true),
+        None if line.len() > LEADING_SPACE => Some(false),
+        None => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bir_wire::Field;
+
+    const FROM_UPSTREAM: Rules = Rules { frames_only: true, max_message: None };
+    const FROM_HOST: Rules = Rules { frames_only: false, max_message: None };
+
+    #[derive(Default)]
+    struct Seen {
+        forwarded: Vec<u8>,
+        writes: usize,
+        messages: Vec<(String, u64)>,
+        noise: Vec<Vec<u8>>,
+        noise_open: bool,
+        oversized: Vec<String>,
+        swallow: Option<&'static str>,
+    }
+
+    impl Sink for Seen {
+        fn message(&mut self, message: &Message<'_>) -> Verdict {
+            let id = message.envelope().raw(Field::Id).unwrap_or_default();
+            let id = String::from_utf8_lossy(id).into_owned();
+            let verdict =
+                if self.swallow.is_some_and(|s| s == id) { Verdict::Swallow } else { Verdict::Forward };
+            self.messages.push((id, message.len()));
+            verdict
+        }
+        fn forward(&mut self, bytes: &[u8]) -> io::Result<()> {
+            assert!(!bytes.is_empty());
+            self.writes += 1;
+            self.forwarded.extend_from_slice(bytes);
+            Ok(())
+        }
+        fn noise(&mut self, bytes: &[u8], end: bool) {
+            if !self.noise_open {
+                self.noise.push(Vec::new());
+            }
+            self.noise.last_mut().unwrap().extend_from_slice(bytes);
+            self.noise_open = !end;
+        }
+        fn oversized(&mut self, message: &Message<'_>) {
+            let id = message.envelope().raw(Field::Id).unwrap_or_default();
+            self.oversized.push(String::from_utf8_lossy(id).into_owned());
+        }
+    }
+
+    fn through(rules: Rules, chunks: &[&[u8]]) -> Seen {
+        let (mut flow, mut seen) = (Flow::new(rules), Seen::default());
+        for chunk in chunks {
+            flow.feed(chunk, &mut seen).unwrap();
+        }
+        flow.end(&mut seen).unwrap();
+        seen
+    }
+
+    fn ids(seen: &Seen) -> Vec<&str> {
+        seen.messages.iter().map(|(id, _)| id.as_str()).collect()
+    }
+
+    const SESSION: &str = "{\"id\":1,\"method\":\"a\"}\n \n{ \"id\" : \"é\\ud800\" , \"result\":1e400}\r\n\u{feff}[{\"id\":3}]\n{\"id\":-0,\"id\":4}\n";
+
+    #[test]
+    fn bytes_pass_as_they_came_however_they_are_cut() {
+        let whole = SESSION.as_bytes();
+        let reference = through(FROM_UPSTREAM, &[whole]);
+        assert_eq!(reference.forwarded, whole);
+        assert_eq!(reference.writes, 1);
+        assert_eq!(reference.messages.len(), 5);
+        for rules in [FROM_UPSTREAM, FROM_HOST] {
+            for cut in 0..=whole.len() {
+                let seen = through(rules, &[&whole[..cut], &whole[cut..]]);
+                assert_eq!(seen.forwarded, whole, "cut at {cut}");
+                assert_eq!(seen.messages, reference.messages, "cut at {cut}");
+            }
+            let single: Vec<&[u8]> = whole.chunks(1).collect();
+            assert_eq!(through(rules, &single).forwarded, whole);
+        }
+    }
+
+    #[test]
+    fn short_messages_leave_in_one_piece() {
+        let (mut flow, mut seen) = (Flow::new(FROM_UPSTREAM), Seen::default());
+        flow.feed(b"{\"id\":1}\n{\"id\":2,", &mut seen).unwrap();
+        assert_eq!(seen.forwarded, b"{\"id\":1}\n");
+        flow.feed(b"\"result\":0}\n", &mut seen).unwrap();
+        assert_eq!((seen.writes, seen.forwarded), (2, b"{\"id\":1}\n{\"id\":2,\"result\":0}\n".to_vec()));
+    }
+
+    #[test]
+    fn long_messages_stream_and_hold_little() {
+        let (mut flow, mut seen) = (Flow::new(FROM_UPSTREAM), Seen::default());
+        let filler = vec![b'x'; 64 * 1024];
+        flow.feed(b"{\"result\":\"", &mut seen).unwrap();
+        for _ in 0..1024 {
+            flow.feed(&filler, &mut seen).unwrap();
+            assert!(flow.held.capacity() <= 4 * HOLD, "{}", flow.held.capacity());
+        }
+        assert!(seen.forwarded.len() >= 1023 * filler.len());
+        flow.feed(b"\",\"id\":9}\n{\"id\":10}\n", &mut seen).unwrap();
+        assert_eq!(ids(&seen), ["9", "10"]);
+        assert_eq!(seen.messages[0].1, 11 + 64 * 1024 * 1024 + 10);
+    }
+
+    #[test]
+    fn what_is_no_frame_is_kept_from_the_host_however_it_is_cut() {
+        let session = b"> pkg@1 start\n{\"id\":1}\nContent-Length: 5\r\n\r\n  warn {x}\n\t{\"id\":2}\nbye";
+        let clean = b"{\"id\":1}\n\r\n\t{\"id\":2}\n";
+        for cut in 0..=session.len() {
+            let seen = through(FROM_UPSTREAM, &[&session[..cut], &session[cut..]]);
+            assert_eq!(seen.forwarded, clean, "cut at {cut}");
+            assert_eq!(seen.noise.len(), 4, "cut at {cut}");
+            assert_eq!(seen.noise[0], b"> pkg@1 start\n");
+        }
+        assert_eq!(through(FROM_HOST, &[session]).forwarded, session);
+    }
+
+    #[test]
+    fn endless_noise_is_not_held() {
+        let (mut flow, mut seen) = (Flow::new(FROM_UPSTREAM), Seen::default());
+        flow.feed(b"no newline ", &mut seen).unwrap();
+        for _ in 0..100 {
+            flow.feed(&[b'.'; 1000], &mut seen).unwrap();
+            assert!(flow.held.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_source_ends_the_line() {
+        assert_eq!(through(FROM_UPSTREAM, &[b"{\"id\":1}"]).forwarded, b"{\"id\":1}");
+        let half = through(FROM_UPSTREAM, &[b"{\"id\":1"]);
+        assert!(half.forwarded.is_empty());
+        assert_eq!(half.noise, [b"{\"id\":1"]);
+        // Half a request of the host is the upstream's to refuse.
+        assert_eq!(through(FROM_HOST, &[b"{\"id\":1"]).forwarded, b"{\"id\":1");
+    }
+
+    #[test]
+    fn a_swallowed_message_leaves_its_neighbours() {
+        let (mut flow, mut seen) = (Flow::new(FROM_UPSTREAM), Seen { swallow: Some("2"), ..Seen::default() });
+        flow.feed(b"{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n{\"id\":2", &mut seen).unwrap();
+        flow.feed(b"}\n", &mut seen).unwrap();
+        assert_eq!(seen.forwarded, b"{\"id\":1}\n{\"id\":3}\n");
+    }
+
+    #[test]
+    fn beyond_the_operators_limit_only_the_envelope_is_read() {
+        let rules = Rules { frames_only: true, max_message: Some(20) };
+        let session = b"{\"id\":1}\n{\"result\":\"0123456789\",\"id\":2}\n{\"id\":3,\"r\":12345}\n";
+        for cut in 0..=session.len() {
+            let seen = through(rules, &[&session[..cut], &session[cut..]]);
+            assert_eq!(seen.oversized, ["2"], "cut at {cut}");
+            assert_eq!(seen.forwarded, b"{\"id\":1}\n{\"id\":3,\"r\":12345}\n", "cut at {cut}");
+        }
+    }
+}

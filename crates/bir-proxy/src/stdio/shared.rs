@@ -1,0 +1,347 @@
+//! What the two pumps and the supervisor share, and what a pump does with each message.
+
+use super::ends::{HostEnd, UpstreamEnd};
+use super::flow::{Sink, Verdict};
+use super::handshake::{Cache, Memory, Opening, answer_member};
+use super::noise::LineLog;
+use super::{Event, OWN_IDS};
+use crate::{answer, log};
+use bir_model::{Direction, ServerName};
+use bir_tap::{Asked, Conversation, SystemClock};
+use bir_wire::{Field, Kind, Limits, Message, Scanner};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, SyncSender, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Counts and flags that anybody may read.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// The host has asked something.
+    pub(super) asked: AtomicBool,
+    /// The upstream has said something that is a frame.
+    pub(super) answered: AtomicBool,
+    /// Lines on the upstream's stdout that were no frames.
+    pub(super) noise: AtomicU64,
+    /// Lines that begin as frames and are not JSON.
+    pub(super) broken: AtomicU64,
+    /// The upstream does not speak the protocol: nothing more of it reaches the host.
+    pub(super) unusable: AtomicBool,
+}
+
+pub(super) struct Shared {
+    pub(super) server_name: ServerName,
+    pub(super) host: HostEnd,
+    pub(super) upstream: UpstreamEnd,
+    pub(super) seen: Seen,
+    /// The upstream will not come back; requests are answered in its place.
+    pub(super) gone: AtomicBool,
+    /// The host's handshake is kept, to be repeated.
+    pub(super) keeps_handshake: bool,
+    /// The upstream waits to be started by the first message that needs it.
+    pub(super) sleeping: AtomicBool,
+    /// How often requests were answered in the upstream's place. Read and changed under the conversation's lock, so that
+    /// a request is either answered by us or sent to the next child, never both.
+    generation: AtomicU32,
+    conversation: Mutex<Conversation<SystemClock>>,
+    memory: Mutex<Memory>,
+    cache: Mutex<Option<Cache>>,
+    events: Sender<Event>,
+}
+
+impl Shared {
+    pub(super) fn new(
+        server_name: ServerName,
+        host: HostEnd,
+        conversation: Conversation<SystemClock>,
+        cache: Option<Cache>,
+        keeps_handshake: bool,
+        events: Sender<Event>,
+    ) -> Self {
+        Self {
+            server_name,
+            host,
+            upstream: UpstreamEnd::closed(),
+            seen: Seen::default(),
+            gone: AtomicBool::new(false),
+            keeps_handshake,
+            sleeping: AtomicBool::new(cache.is_some()),
+            generation: AtomicU32::new(0),
+            conversation: Mutex::new(conversation),
+            memory: Mutex::new(Memory::default()),
+            cache: Mutex::new(cache),
+            events,
+        }
+    }
+
+    pub(super) fn conversation(&self) -> MutexGuard<'_, Conversation<SystemClock>> {
+        lock(&self.conversation)
+    }
+
+    pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
+        lock(&self.memory)
+    }
+
+    pub(super) fn tell(&self, event: Event) {
+        // The supervisor is only gone when the process ends.
+        let _ = self.events.send(event);
+    }
+
+    /// Answers everything that awaits the upstream. What was asked until now never reaches another child.
+    pub(super) fn answer_for_upstream(&self) -> io::Result<()> {
+        let unanswered = {
+            let mut conversation = self.conversation();
+            self.generation.fetch_add(1, Ordering::Relaxed);
+            conversation.take_unanswered()
+        };
+        let text = answer::not_available(self.server_name.as_str());
+        unanswered.iter().try_for_each(|request| self.host.say(&answer::line(request, &text)))
+    }
+
+    /// Keeps the answer to an opening for later starts.
+    pub(super) fn keep_answer(&self, opening: &Opening, member: &str) {
+        let mut cache = lock(&self.cache);
+        let Some(cache) = &mut *cache else { return };
+        match cache.keep(opening, member) {
+            Ok(true) => log::info!("the handshake of this start is kept for `--lazy`"),
+            Ok(false) => {}
+            Err(e) => log::warn!("the handshake could not be kept for `--lazy`: {e}"),
+        }
+    }
+
+    /// Shows a message to the conversation. A recorder that fails is let go; the message passes all the same.
+    fn observe(&self, direction: Direction, message: &Message<'_>) -> (Option<Asked>, u32) {
+        let mut conversation = self.conversation();
+        let generation = self.generation.load(Ordering::Relaxed);
+        let answered = match catch_unwind(AssertUnwindSafe(|| conversation.observe(direction, message))) {
+            Ok(answered) => answered,
+            Err(_) => {
+                log::error!("recording failed and is off for this session; the relay goes on");
+                drop(catch_unwind(AssertUnwindSafe(|| conversation.detach())));
+                None
+            }
+        };
+        (answered, generation)
+    }
+
+    pub(super) fn generation(&self) -> u32 {
+        self.generation.load(Ordering::Relaxed)
+    }
+}
+
+/// The pump from the host to the upstream.
+pub(super) struct FromHost<'a> {
+    shared: &'a Shared,
+    answers: Scanner,
+    /// Of the message that passed last.
+    generation: u32,
+}
+
+impl<'a> FromHost<'a> {
+    pub(super) fn new(shared: &'a Shared) -> Self {
+        Self { shared, answers: Scanner::new(Limits::default()), generation: 0 }
+    }
+
+    /// While the upstream sleeps: answers an opening from the cache, and wakes the upstream for anything else.
+    fn before_start(&mut self, message: &Message<'_>, opening: Option<&Opening>) -> Verdict {
+        if message.kind() == Kind::Blank {
+            return Verdict::Swallow;
+        }
+        if let Some(opening) = opening {
+            let cached = lock(&self.shared.cache).as_ref().and_then(|c| c.answer(opening).map(str::to_owned));
+            if let Some(member) = cached {
+                let line = answer::envelope(opening.id(), &member);
+                self.answers.reset();
+                self.shared.observe(Direction::UpstreamToHost, &self.answers.finish_whole(&line));
+                if member.starts_with("\"result\"") {
+                    self.shared.memory().accepted(opening.asked);
+                }
+                if self.shared.host.say(&line).is_err() {
+                    self.shared.tell(Event::HostGone);
+                }
+                return Verdict::Swallow;
+            }
+        } else if message.envelope().text_is(Field::Method, "notifications/initialized") {
+            return Verdict::Swallow;
+        }
+        let (started, wait) = sync_channel(1);
+        self.shared.tell(Event::Wake(Wake { opening: opening.is_some(), started }));
+        // The supervisor answers within its own budget or ends the process.
+        let _ = wait.recv();
+        Verdict::Forward
+    }
+}
+
+/// The pump asks the supervisor to start a sleeping upstream.
+pub(super) struct Wake {
+    /// The message that needs it is an opening itself, so none is repeated before it.
+    pub(super) opening: bool,
+    pub(super) started: SyncSender<()>,
+}
+
+impl Sink for FromHost<'_> {
+    fn message(&mut self, message: &Message<'_>) -> Verdict {
+        let shared = self.shared;
+        (_, self.generation) = shared.observe(Direction::HostToUpstream, message);
+        if message.kind() == Kind::Request && !shared.seen.asked.swap(true, Ordering::Relaxed) {
+            shared.tell(Event::FirstRequest);
+        }
+        if shared.keeps_handshake {
+            let opening = Opening::of(message);
+            let sleeping = shared.sleeping.load(Ordering::Acquire);
+            let verdict =
+                if sleeping { self.before_start(message, opening.as_ref()) } else { Verdict::Forward };
+            let mut memory = shared.memory();
+            if let Some(opening) = opening {
+                memory.opened(opening);
+            } else if message.envelope().text_is(Field::Method, "notifications/initialized") {
+                memory.initialized = Some(message.head().to_vec());
+            }
+            drop(memory);
+            if verdict == Verdict::Swallow {
+                return Verdict::Swallow;
+            }
+        }
+        if shared.gone.load(Ordering::Acquire) {
+            if shared.answer_for_upstream().is_err() {
+                shared.tell(Event::HostGone);
+            }
+            return Verdict::Swallow;
+        }
+        Verdict::Forward
+    }
+
+    fn forward(&mut self, bytes: &[u8]) -> io::Result<()> {
+        // An upstream that reads no more is about to exit, and its exit is what counts.
+        if let Err(e) = self.shared.upstream.forward(bytes, self.generation) {
+            log::debug!("{}: {e}", Direction::HostToUpstream);
+        }
+        Ok(())
+    }
+
+    fn noise(&mut self, _bytes: &[u8], _end: bool) {}
+
+    fn oversized(&mut self, _message: &Message<'_>) {}
+}
+
+/// The pump from the upstream to the host.
+pub(super) struct FromUpstream<'a> {
+    shared: &'a Shared,
+    noise: LineLog,
+}
+
+impl<'a> FromUpstream<'a> {
+    pub(super) fn new(shared: &'a Shared) -> Self {
+        Self { shared, noise: LineLog::new(format!("[{} stdout] ", shared.server_name)) }
+    }
+
+    /// An opening was answered: the answer is for later starts, and what was accepted for a restart.
+    fn keep_handshake(&self, asked: Asked, message: &Message<'_>) {
+        let envelope = message.envelope();
+        let mut memory = self.shared.memory();
+        if envelope.has(Field::Result) {
+            memory.accepted(asked);
+        }
+        let opening = memory.opening(asked).cloned();
+        drop(memory);
+        if let (Some(opening), Some(member)) = (opening, answer_member(message, envelope)) {
+            self.shared.keep_answer(&opening, &member);
+        }
+    }
+
+    fn say_to_host(&self, line: &[u8]) {
+        if self.shared.host.say(line).is_err() {
+            self.shared.tell(Event::HostGone);
+        }
+    }
+}
+
+impl Sink for FromUpstream<'_> {
+    fn message(&mut self, message: &Message<'_>) -> Verdict {
+        let shared = self.shared;
+        if shared.seen.unusable.load(Ordering::Relaxed) {
+            return Verdict::Swallow;
+        }
+        let envelope = message.envelope();
+        if let Some(id) = envelope.raw(Field::Id)
+            && id.starts_with(OWN_IDS)
+            && !envelope.has(Field::Method)
+        {
+            let member = answer_member(message, envelope);
+            shared.tell(Event::OwnAnswer { id: id.to_vec(), member });
+            return Verdict::Swallow;
+        }
+        match message.kind() {
+            Kind::Blank => return Verdict::Forward,
+            Kind::NotJson(fault) if shared.seen.broken.fetch_add(1, Ordering::Relaxed) == 0 => {
+                log::warn!(
+                    "{}: a message is not JSON and passes as it came: {fault}",
+                    Direction::UpstreamToHost
+                );
+            }
+            _ => {}
+        }
+        shared.seen.answered.store(true, Ordering::Relaxed);
+        let (answered, _) = shared.observe(Direction::UpstreamToHost, message);
+        if let Some(asked @ (Asked::Initialize | Asked::Discover)) = answered
+            && shared.keeps_handshake
+        {
+            self.keep_handshake(asked, message);
+        }
+        Verdict::Forward
+    }
+
+    fn forward(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.shared.host.forward(bytes)
+    }
+
+    fn noise(&mut self, bytes: &[u8], end: bool) {
+        let seen = &self.shared.seen;
+        let first = seen.noise.load(Ordering::Relaxed) == 0 && !seen.answered.load(Ordering::Relaxed);
+        if first && bytes.trim_ascii_start().to_ascii_lowercase().starts_with(b"content-length:") {
+            seen.unusable.store(true, Ordering::Relaxed);
+            self.shared.tell(Event::ContentLengthFraming);
+        }
+        if end {
+            seen.noise.fetch_add(1, Ordering::Relaxed);
+        }
+        if let Some(line) = self.noise.take(bytes, end) {
+            log::pass(line);
+        }
+    }
+
+    /// What the operator's limit leaves out still ends the host's call.
+    fn oversized(&mut self, message: &Message<'_>) {
+        let shared = self.shared;
+        let envelope = message.envelope();
+        let text = format!("The result was too large to deliver ({} bytes)", message.len());
+        match (envelope.raw(Field::Id), envelope.has(Field::Method)) {
+            (Some(id), true) => {
+                log::warn!("{}: a request of {} bytes was refused", Direction::UpstreamToHost, message.len());
+                let refusal = answer::refusal(id, -32600, "The request was too large to deliver");
+                if let Err(e) = shared.upstream.forward(&refusal, shared.generation()) {
+                    log::debug!("{}: {e}", Direction::HostToUpstream);
+                }
+            }
+            (Some(id), false) => {
+                log::warn!("{}: an answer of {} bytes was refused", Direction::UpstreamToHost, message.len());
+                let unanswered = shared.conversation().take_answered(id);
+                if let Some(unanswered) = unanswered {
+                    self.say_to_host(&answer::line(&unanswered, &text));
+                }
+            }
+            (None, _) => {
+                log::warn!(
+                    "{}: a notification of {} bytes was dropped",
+                    Direction::UpstreamToHost,
+                    message.len()
+                );
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

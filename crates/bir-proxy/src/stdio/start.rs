@@ -1,0 +1,95 @@
+//! The threads of a session: two pumps, the upstream's stderr, its exit, and the watch on the outside.
+
+use super::flow::Rules;
+use super::noise::forward_stderr;
+use super::pump::{self, End};
+use super::shared::{FromHost, FromUpstream, Shared};
+use super::{Event, watch};
+use crate::log;
+use bir_model::Direction;
+use bir_upstream::child::ChildUpstream;
+use std::fs::File;
+use std::io;
+use std::process::ChildStdin;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+pub(super) fn thread(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().name(name.into()).spawn(run).map(drop)
+}
+
+/// Signals, and the end of the host's process.
+pub(super) fn watches(tell: &Sender<Event>) -> io::Result<()> {
+    let to = tell.clone();
+    watch::signals(move |signal| drop(to.send(Event::Signal(signal))))?;
+    let to = tell.clone();
+    watch::parent(move || drop(to.send(Event::HostGone)))
+}
+
+/// Moves the host's messages until its input ends.
+pub(super) fn host_pump(shared: &Arc<Shared>, tell: &Sender<Event>) -> io::Result<()> {
+    let (shared, tell, stdin) = (Arc::clone(shared), tell.clone(), host_stdin()?);
+    thread("host", move || {
+        let rules = Rules { frames_only: false, max_message: None };
+        match pump::run(stdin, rules, &mut FromHost::new(&shared)) {
+            End::Broken(e) | End::Refused(e) => log::warn!("{}: {e}", Direction::HostToUpstream),
+            End::Drained => {}
+        }
+        let _ = tell.send(Event::HostClosed);
+    })
+}
+
+/// Attends to a child: forwards what it says and waits for its exit. Returns its stdin.
+pub(super) fn child_threads(
+    child: &mut ChildUpstream,
+    start: u32,
+    rules: Rules,
+    shared: &Arc<Shared>,
+    tell: &Sender<Event>,
+) -> io::Result<ChildStdin> {
+    let (stdin, stdout, stderr) = child.take_pipes().ok_or_else(|| io::Error::other("it has no pipes"))?;
+    let (for_pump, to) = (Arc::clone(shared), tell.clone());
+    thread("upstream", move || {
+        match pump::run(stdout, rules, &mut FromUpstream::new(&for_pump)) {
+            End::Refused(e) => {
+                log::debug!("{}: {e}", Direction::UpstreamToHost);
+                let _ = to.send(Event::HostGone);
+            }
+            End::Broken(e) => log::warn!("{}: {e}", Direction::UpstreamToHost),
+            End::Drained => {}
+        }
+        let _ = to.send(Event::UpstreamDrained { start });
+    })?;
+    let name = shared.server_name.clone();
+    thread("stderr", move || forward_stderr(stderr, name.as_str()))?;
+    let (watch, to) = (child.exit_watch(), tell.clone());
+    thread("exit", move || {
+        if let Err(e) = watch.wait() {
+            log::warn!("the server's exit cannot be awaited: {e}");
+        }
+        let _ = to.send(Event::UpstreamExited { start });
+    })?;
+    Ok(stdin)
+}
+
+#[cfg(unix)]
+pub(super) fn host_stdout() -> io::Result<File> {
+    Ok(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?.into())
+}
+
+#[cfg(unix)]
+fn host_stdin() -> io::Result<File> {
+    Ok(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?.into())
+}
+
+#[cfg(windows)]
+pub(super) fn host_stdout() -> io::Result<File> {
+    use std::os::windows::io::AsHandle as _;
+    Ok(io::stdout().as_handle().try_clone_to_owned()?.into())
+}
+
+#[cfg(windows)]
+fn host_stdin() -> io::Result<File> {
+    use std::os::windows::io::AsHandle as _;
+    Ok(io::stdin().as_handle().try_clone_to_owned()?.into())
+}

@@ -1,0 +1,371 @@
+//! Keeps the upstream: starts it, restarts it once where that was asked for, and ends it with everything it started.
+//!
+//! ```text
+//!   asleep ──▶ running ──▶ exited ──▶ (restart) running ──▶ exited ──▶ our own end
+//!   (--lazy)                             └─ handshake repeated under an id of our own
+//! ```
+
+use super::ending::{Cause, Ending};
+use super::ends::{HostEnd, UpstreamInner};
+use super::flow::Rules;
+use super::handshake::Cache;
+use super::shared::{Shared, Wake};
+use super::{Event, Options, start};
+use crate::{exit, log};
+use bir_model::Direction;
+use bir_tap::{Conversation, SystemClock};
+use bir_upstream::child::{ChildCommand, ChildUpstream, SpawnError};
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
+use std::time::{Duration, Instant};
+
+/// How long what an exited upstream has written may take to arrive. What it left running may hold the pipe for ever.
+const DRAIN: Duration = Duration::from_millis(300);
+/// From SIGTERM to SIGKILL for what an exited upstream left running.
+const LEFT_BEHIND: Duration = Duration::from_millis(300);
+/// How long a repeated handshake may take; a package runner may be downloading.
+const HANDSHAKE: Duration = Duration::from_secs(60);
+/// How long answers in the place of a dead upstream may take to be written.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
+/// Silence after the first request that is worth a word.
+const SILENCE: Duration = Duration::from_secs(5);
+
+pub(super) struct Supervisor {
+    shared: Arc<Shared>,
+    command: ChildCommand,
+    events: Receiver<Event>,
+    /// For the threads of each start.
+    tell: Sender<Event>,
+    rules: Rules,
+    stay_up: bool,
+    restarts_left: u32,
+    child: Option<ChildUpstream>,
+    /// Which start of the upstream is the present one.
+    start: u32,
+    /// The last start whose stdout has ended and been forwarded.
+    drained: u32,
+    ending: Ending,
+    silence_at: Option<Instant>,
+}
+
+/// How the start of a connection went.
+enum Opened {
+    Ready,
+    Exited,
+}
+
+impl Supervisor {
+    pub(super) fn run(options: Options) -> u8 {
+        let Options { server_name, command, restart, lazy, stay_up, max_message, tap } = options;
+        let stdout = match start::host_stdout() {
+            Ok(stdout) => stdout,
+            Err(e) => {
+                log::error!("stdout cannot be used: {e}");
+                return exit::UPSTREAM;
+            }
+        };
+        let mut conversation = Conversation::new(SystemClock);
+        if let Some(tap) = tap {
+            conversation.attach(tap);
+        }
+        let cache = lazy.map(|dir| Cache::open(&dir, server_name.as_str(), &command.words()));
+        let (tell, events) = channel();
+        let keeps_handshake = restart || cache.is_some();
+        let host = HostEnd::new(stdout);
+        let shared = Shared::new(server_name, host, conversation, cache, keeps_handshake, tell.clone());
+        let mut supervisor = Self {
+            shared: Arc::new(shared),
+            command,
+            events,
+            tell,
+            rules: Rules { frames_only: true, max_message },
+            stay_up,
+            restarts_left: u32::from(restart),
+            child: None,
+            start: 0,
+            drained: 0,
+            ending: Ending::new(),
+            silence_at: None,
+        };
+        let code = supervisor.session();
+        supervisor.report();
+        code
+    }
+
+    fn session(&mut self) -> u8 {
+        if let Err(e) = start::watches(&self.tell) {
+            log::warn!("signals or the end of the host may go unnoticed: {e}");
+        }
+        let mut failed = None;
+        if !self.shared.sleeping.load(Ordering::Acquire)
+            && let Err(e) = self.start_child()
+        {
+            log::error!("{e}");
+            failed = Some(e.exit_code());
+            if !self.stay_up {
+                return e.exit_code();
+            }
+            self.shared.gone.store(true, Ordering::Release);
+        }
+        if let Err(e) = start::host_pump(&self.shared, &self.tell) {
+            log::error!("no thread for the host's messages: {e}");
+            return exit::UPSTREAM;
+        }
+        loop {
+            if let Some(code) = self.step() {
+                return failed.unwrap_or(code);
+            }
+        }
+    }
+
+    /// Waits for the next event or the next deadline, and acts on it. The exit status when the session is over.
+    fn step(&mut self) -> Option<u8> {
+        let now = Instant::now();
+        let wake_at = [self.ending.wake_at(now), self.silence_at].into_iter().flatten().min();
+        let event = match wake_at {
+            None => self.events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(at) => self.events.recv_timeout(at.saturating_duration_since(now)),
+        };
+        match event {
+            Ok(Event::UpstreamExited { start }) if start == self.start => self.on_exit(),
+            Ok(Event::Wake(wake)) => self.on_wake(&wake),
+            Ok(Event::FirstRequest) => {
+                self.silence_at = Some(Instant::now() + SILENCE);
+                None
+            }
+            Ok(event) => {
+                self.on_outside(event);
+                self.nothing_left()
+            }
+            Err(_) => {
+                self.on_deadline();
+                None
+            }
+        }
+    }
+
+    /// What comes from outside counts whatever the supervisor is waiting for.
+    fn on_outside(&mut self, event: Event) {
+        let cause = match event {
+            Event::HostClosed => Cause::HostClosed,
+            Event::HostGone => Cause::HostGone,
+            Event::Signal(signal) => {
+                log::debug!("{signal:?} is passed on");
+                if let Some(child) = &self.child {
+                    child.signal(signal);
+                }
+                Cause::Signal(signal)
+            }
+            Event::ContentLengthFraming => {
+                log::error!(
+                    "the server speaks `Content-Length` framing, and MCP over stdio is one JSON message per line; start \
+                     the server in its MCP stdio mode, or wrap another command"
+                );
+                Cause::Unusable
+            }
+            Event::UpstreamDrained { start } => {
+                self.drained = start;
+                return;
+            }
+            _ => return,
+        };
+        if matches!(cause, Cause::HostClosed | Cause::HostGone) {
+            self.shared.upstream.disconnect();
+        }
+        let open = self.shared.conversation().open_requests();
+        self.ending.begin(cause, open, Instant::now());
+    }
+
+    /// Without a child there is nothing to wait for once an end has begun.
+    fn nothing_left(&self) -> Option<u8> {
+        (self.child.is_none() && !self.ending.is_running()).then_some(0)
+    }
+
+    fn on_deadline(&mut self) {
+        let now = Instant::now();
+        if self.silence_at.is_some_and(|at| now >= at) {
+            self.silence_at = None;
+            if !self.shared.seen.answered.load(Ordering::Relaxed) {
+                log::warn!(
+                    "the server has not answered for {} s; a slow start looks like this, and so does a server that expects \
+                     `Content-Length` framing instead of one JSON message per line",
+                    SILENCE.as_secs()
+                );
+            }
+        }
+        let open = self.shared.conversation().open_requests();
+        if let Some(signal) = self.ending.due(open, now)
+            && let Some(child) = &self.child
+        {
+            log::info!("the server is still there; {signal:?} is sent to its process group");
+            child.signal(signal);
+        }
+    }
+
+    /// A message needs the sleeping upstream: start it, and open the connection as the host has opened ours.
+    fn on_wake(&mut self, wake: &Wake) -> Option<u8> {
+        let opened = self.start_and_open(!wake.opening);
+        self.shared.sleeping.store(false, Ordering::Release);
+        let code = match opened {
+            Ok(Opened::Ready) => None,
+            Ok(Opened::Exited) => self.on_exit(),
+            Err(e) => {
+                log::error!("{e}");
+                self.upstream_is_gone(e.exit_code())
+            }
+        };
+        // Last: the message goes on to a child that is ready, or is answered in its place.
+        let _ = wake.started.send(());
+        code
+    }
+
+    /// Starts the child. With `repeat`, the host's own handshake is repeated before anything of the host goes out.
+    fn start_and_open(&mut self, repeat: bool) -> Result<Opened, SpawnError> {
+        let shared = Arc::clone(&self.shared);
+        let mut end = shared.upstream.lock();
+        self.start_child_on(&mut end)?;
+        let (opening, initialized) = {
+            let memory = shared.memory();
+            (memory.to_repeat().cloned(), memory.initialized.clone())
+        };
+        let Some(opening) = opening.filter(|_| repeat) else { return Ok(Opened::Ready) };
+        let id = format!("\"bir:handshake-{}\"", self.start);
+        let mut send = |line: &[u8]| {
+            if let Err(e) = end.forward(line) {
+                log::debug!("{}: {e}", Direction::HostToUpstream);
+            }
+        };
+        send(&opening.under(&id));
+        match self.await_own_answer(id.as_bytes()) {
+            None => return Ok(Opened::Exited),
+            Some(Some(member)) => shared.keep_answer(&opening, &member),
+            Some(None) => {}
+        }
+        if let Some(initialized) = initialized {
+            send(&initialized);
+        }
+        Ok(Opened::Ready)
+    }
+
+    /// Waits until the upstream has answered a request of our own. `None` when it exited instead.
+    fn await_own_answer(&mut self, own: &[u8]) -> Option<Option<String>> {
+        let deadline = Instant::now() + HANDSHAKE;
+        loop {
+            let now = Instant::now();
+            let wake_at = self.ending.wake_at(now).map_or(deadline, |at| at.min(deadline));
+            match self.events.recv_timeout(wake_at.saturating_duration_since(now)) {
+                Ok(Event::OwnAnswer { id, member }) if id == own => return Some(member),
+                Ok(Event::UpstreamExited { start }) if start == self.start => return None,
+                Ok(event) => self.on_outside(event),
+                Err(_) if Instant::now() >= deadline => {
+                    let limit = HANDSHAKE.as_secs();
+                    log::warn!("the server did not answer the handshake within {limit} s; the relay goes on");
+                    return Some(None);
+                }
+                Err(_) => self.on_deadline(),
+            }
+        }
+    }
+
+    /// The child has exited. `None` when the session goes on.
+    fn on_exit(&mut self) -> Option<u8> {
+        self.drain();
+        let Some(mut child) = self.child.take() else { return Some(exit::UPSTREAM) };
+        let status = child.reap(LEFT_BEHIND);
+        let unusable = self.shared.seen.unusable.load(Ordering::Relaxed);
+        let code = status.as_ref().ok().filter(|_| !unusable).map_or(exit::UPSTREAM, |s| exit::of(*s));
+        if self.ending.is_running() {
+            log::warn!("the server has exited: {}", describe(status));
+        }
+        if self.shared.conversation().in_handshake() && !self.stay_up {
+            // The host starts a server again that died in its handshake; an answer from us would stop it.
+            return Some(code);
+        }
+        if !self.ending.is_running() {
+            self.last_answers();
+            return Some(code);
+        }
+        if self.restarts_left == 0 {
+            return self.upstream_is_gone(code);
+        }
+        self.restarts_left -= 1;
+        log::warn!("the server is started once more");
+        self.last_answers();
+        match self.start_and_open(true) {
+            Ok(Opened::Ready) => None,
+            Ok(Opened::Exited) => self.on_exit(),
+            Err(e) => {
+                log::error!("{e}");
+                self.upstream_is_gone(code)
+            }
+        }
+    }
+
+    /// No more upstream: answer for it, and end unless we are to stay.
+    fn upstream_is_gone(&mut self, code: u8) -> Option<u8> {
+        self.shared.gone.store(true, Ordering::Release);
+        self.last_answers();
+        if self.stay_up { self.nothing_left() } else { Some(code) }
+    }
+
+    /// Answers what is in flight. A host that does not read gets a moment and no more.
+    fn last_answers(&self) {
+        let shared = Arc::clone(&self.shared);
+        let (done, wait) = sync_channel(1);
+        let answer = move || {
+            if let Err(e) = shared.answer_for_upstream() {
+                log::debug!("{}: {e}", Direction::UpstreamToHost);
+            }
+            let _ = done.send(());
+        };
+        if start::thread("answers", answer).is_ok() {
+            let _ = wait.recv_timeout(LAST_ANSWERS);
+        }
+    }
+
+    /// Waits until what the child has written has been forwarded.
+    fn drain(&mut self) {
+        let deadline = Instant::now() + DRAIN;
+        while self.drained < self.start {
+            match self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(event) => self.on_outside(event),
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn start_child(&mut self) -> Result<(), SpawnError> {
+        let shared = Arc::clone(&self.shared);
+        self.start_child_on(&mut shared.upstream.lock())
+    }
+
+    fn start_child_on(&mut self, end: &mut UpstreamInner) -> Result<(), SpawnError> {
+        let mut child = self.command.spawn()?;
+        self.start += 1;
+        let stdin = start::child_threads(&mut child, self.start, self.rules, &self.shared, &self.tell)
+            .map_err(|e| self.command.failed(e))?;
+        end.connect(stdin, self.shared.generation());
+        self.child = Some(child);
+        Ok(())
+    }
+
+    fn report(&self) {
+        let seen = &self.shared.seen;
+        let (noise, broken) = (seen.noise.load(Ordering::Relaxed), seen.broken.load(Ordering::Relaxed));
+        if noise > 0 {
+            log::warn!("lines on the server's stdout that were no messages, kept from the host: {noise}");
+        }
+        if broken > 1 {
+            log::warn!("messages of the server that were not JSON: {broken}");
+        }
+    }
+}
+
+fn describe(status: std::io::Result<ExitStatus>) -> String {
+    match status {
+        Ok(status) => status.to_string(),
+        Err(e) => format!("its status cannot be read: {e}"),
+    }
+}

@@ -1,0 +1,232 @@
+use crate::in_flight::{Asked, InFlight, OpenCall};
+use crate::parked::Parked;
+use crate::{CallKey, Clock, Event, Moment, Payload, Tap};
+use bir_model::{Direction, Era, Outcome};
+use bir_wire::{Envelope, Field, Kind, Message};
+
+/// A host request without an answer, as the wire wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unanswered {
+    /// The raw JSON id.
+    pub id: Vec<u8>,
+    /// What it asks for.
+    pub asked: Asked,
+}
+
+/// One connection between a host and an upstream, seen from the relay. Owns what is in flight and tells the tap.
+pub struct Conversation<C> {
+    clock: C,
+    tap: Option<Box<dyn Tap>>,
+    in_flight: InFlight,
+    parked: Parked,
+    next_call: u64,
+    era: Option<Era>,
+}
+
+impl<C: Clock> Conversation<C> {
+    /// A conversation that nobody listens to; it follows requests and nothing else.
+    pub fn new(clock: C) -> Self {
+        Self {
+            clock,
+            tap: None,
+            in_flight: InFlight::new(),
+            parked: Parked::default(),
+            next_call: 0,
+            era: None,
+        }
+    }
+
+    /// Attaches the recorder.
+    pub fn attach(&mut self, tap: Box<dyn Tap>) {
+        self.tap = Some(tap);
+    }
+
+    /// Lets go of the tap, for a recorder that failed: the relay goes on without it.
+    pub fn detach(&mut self) -> Option<Box<dyn Tap>> {
+        self.tap.take()
+    }
+
+    /// By which handshake the host opened, once the upstream accepted it.
+    pub fn era(&self) -> Option<Era> {
+        self.era
+    }
+
+    /// Whether a handshake is under way and none has succeeded: nothing may be answered in the upstream's name, so that
+    /// the host's own retry works.
+    pub fn in_handshake(&self) -> bool {
+        self.era.is_none()
+            && self.in_flight.iter().any(|s| matches!(s.asked, Asked::Initialize | Asked::Discover))
+    }
+
+    /// How many of the host's requests await an answer.
+    pub fn open_requests(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// Shows one complete message, before its bytes go on. Returns which request of the host it answers, when it answers
+    /// one.
+    pub fn observe(&mut self, direction: Direction, message: &Message<'_>) -> Option<Asked> {
+        match message.kind() {
+            Kind::Batch => {
+                for envelope in message.batch() {
+                    self.observe_one(direction, message, envelope);
+                }
+                None
+            }
+            Kind::Request | Kind::Notification | Kind::Response | Kind::ErrorResponse => {
+                self.observe_one(direction, message, message.envelope())
+            }
+            Kind::Blank | Kind::Other | Kind::NotJson(_) => None,
+        }
+    }
+
+    /// Takes everything that awaits an answer, because the upstream is gone. The tap hears that those calls are lost.
+    pub fn take_unanswered(&mut self) -> Vec<Unanswered> {
+        let unanswered =
+            self.in_flight.iter().map(|s| Unanswered { id: s.id.clone(), asked: s.asked }).collect();
+        let lost: Vec<CallKey> = self.in_flight.iter().filter_map(|s| s.call.map(|c| c.key)).collect();
+        self.in_flight.clear();
+        let parked: Vec<CallKey> = self.parked.drain().collect();
+        for call in lost.into_iter().chain(parked) {
+            self.lose(call);
+        }
+        unanswered
+    }
+
+    /// Takes one request that will be answered in the upstream's place. The tap hears that its call is lost.
+    pub fn take_answered(&mut self, id: &[u8]) -> Option<Unanswered> {
+        let (slot, _) = self.in_flight.take(id)?;
+        let (asked, call) = (slot.asked, slot.call);
+        if let Some(call) = call {
+            self.lose(call.key);
+        }
+        Some(Unanswered { id: id.to_vec(), asked })
+    }
+
+    fn observe_one(
+        &mut self,
+        direction: Direction,
+        message: &Message<'_>,
+        envelope: &Envelope,
+    ) -> Option<Asked> {
+        match (direction, envelope.has(Field::Method), envelope.raw(Field::Id)) {
+            (Direction::HostToUpstream, true, Some(id)) => self.request(message, envelope, id),
+            (Direction::HostToUpstream, true, None) => self.notification(envelope),
+            (Direction::UpstreamToHost, false, Some(id)) => return self.response(message, envelope, id),
+            _ => {}
+        }
+        None
+    }
+
+    fn request(&mut self, message: &Message<'_>, envelope: &Envelope, id: &[u8]) {
+        let asked = asked(envelope);
+        let call = (asked == Asked::ToolsCall).then(|| self.open_call(message, envelope));
+        if let Some(evicted) = self.in_flight.insert(id, asked, call) {
+            self.lose(evicted.key);
+        }
+    }
+
+    fn open_call(&mut self, message: &Message<'_>, envelope: &Envelope) -> OpenCall {
+        let tool = envelope.text(Field::ToolName).unwrap_or_default();
+        let tool_hash = self.in_flight.hash(tool.as_bytes());
+        if envelope.has(Field::InputResponses) || envelope.has(Field::ParamsRequestState) {
+            let state = self.state_hash(envelope, Field::ParamsRequestState);
+            if let Some(parked) = self.parked.resume(tool_hash, state) {
+                let call = OpenCall { leg: parked.leg + 1, ..parked };
+                let input = envelope.span(Field::InputResponses).map(|s| Payload::of(message, s));
+                self.tell(|at| Event::LegBegan { call: call.key, leg: call.leg, input, at });
+                return call;
+            }
+        }
+        let key = CallKey(self.next_call);
+        self.next_call += 1;
+        if self.tap.is_some() {
+            let host_call_id = envelope.text(Field::ToolUseId).or_else(|| envelope.text(Field::CallId));
+            let arguments = envelope.span(Field::Arguments).map(|s| Payload::of(message, s));
+            self.tell(|at| Event::Began { call: key, tool, host_call_id, arguments, at });
+        }
+        OpenCall { key, leg: 1, tool_hash }
+    }
+
+    fn notification(&mut self, envelope: &Envelope) {
+        if !envelope.text_is(Field::Method, "notifications/cancelled") {
+            return;
+        }
+        let Some(id) = envelope.raw(Field::RequestId) else { return };
+        let call = self.in_flight.take(id).and_then(|(slot, _)| slot.call.map(|c| c.key));
+        if let Some(call) = call {
+            self.tell(|at| Event::Cancelled { call, at });
+        }
+    }
+
+    fn response(&mut self, message: &Message<'_>, envelope: &Envelope, id: &[u8]) -> Option<Asked> {
+        let (slot, ambiguous) = self.in_flight.take(id)?;
+        let (asked, call) = (slot.asked, slot.call);
+        let failed = envelope.has(Field::Error) && !envelope.has(Field::Result);
+        let answer = envelope.span(if failed { Field::Error } else { Field::Result });
+        match (asked, call, answer) {
+            (Asked::Initialize | Asked::Discover, _, Some(span)) if !failed => {
+                let era = if asked == Asked::Initialize { Era::Legacy } else { Era::Modern };
+                self.era = Some(era);
+                self.tell(|at| Event::Connected { era, result: Payload::of(message, span), at });
+            }
+            (Asked::ToolsCall, Some(call), Some(span)) => {
+                self.close_call(envelope, &call, Payload::of(message, span), failed, ambiguous);
+            }
+            _ => {}
+        }
+        Some(asked)
+    }
+
+    fn close_call(
+        &mut self,
+        envelope: &Envelope,
+        call: &OpenCall,
+        answer: Payload<'_>,
+        failed: bool,
+        ambiguous: bool,
+    ) {
+        if !failed && envelope.text_is(Field::ResultType, "input_required") {
+            self.tell(|at| Event::LegEnded { call: call.key, leg: call.leg, result: answer, at });
+            let state = self.state_hash(envelope, Field::ResultRequestState);
+            if let Some(evicted) = self.parked.park(*call, state) {
+                self.lose(evicted);
+            }
+            return;
+        }
+        let outcome = match (failed, envelope.raw(Field::IsError)) {
+            (true, _) => Outcome::RpcError,
+            (false, Some(b"true")) => Outcome::ToolError,
+            (false, _) => Outcome::Ok,
+        };
+        self.tell(|at| Event::Ended { call: call.key, outcome, answer, ambiguous, at });
+    }
+
+    fn state_hash(&self, envelope: &Envelope, field: Field) -> Option<u64> {
+        envelope.text(field).map(|state| self.in_flight.hash(state.as_bytes()))
+    }
+
+    fn lose(&mut self, call: CallKey) {
+        self.tell(|at| Event::Lost { call, at });
+    }
+
+    /// Without a tap no clock is read and no event is made.
+    fn tell<'a>(&mut self, event: impl FnOnce(Moment) -> Event<'a>) {
+        if let Some(tap) = &mut self.tap {
+            tap.observe(event(self.clock.now()));
+        }
+    }
+}
+
+fn asked(envelope: &Envelope) -> Asked {
+    const NAMED: [(&str, Asked); 4] = [
+        ("tools/call", Asked::ToolsCall),
+        ("tools/list", Asked::ToolsList),
+        ("initialize", Asked::Initialize),
+        ("server/discover", Asked::Discover),
+    ];
+    NAMED
+        .iter()
+        .find(|(name, _)| envelope.text_is(Field::Method, name))
+        .map_or(Asked::Other, |&(_, asked)| asked)
+}
