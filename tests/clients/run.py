@@ -102,8 +102,9 @@ def scripted(client, case, how):
 
 
 def split_progress(run):
-    """Takes the lists of progress out of a run, since they are compared as prefixes."""
-    return [s["result"].pop("progress") for s in run["steps"] if isinstance(s.get("result"), dict) and "progress" in s["result"]]
+    """Takes the lists of progress out of a run, each value once: a client that resumes an HTTP stream sees some again."""
+    lists = [s["result"].pop("progress") for s in run["steps"] if isinstance(s.get("result"), dict) and "progress" in s["result"]]
+    return [[p for i, p in enumerate(seen) if p not in seen[:i]] for seen in lists]
 
 
 def keep(tag, value, err):
@@ -132,20 +133,29 @@ def compare_scripted(report, client, case):
 
 
 def compare_inspector(report, case):
-    def walk(how):
-        where = how[1:] if how[0] != "--" else how[1:]
+    """Each step is a run of its own. The server is named in a configuration file, as in the Inspector's documentation:
+    on its command line the options of the proxy would be taken for its own."""
+    home = birtest.work("clients", "inspector-home")
+
+    def walk(side, how):
+        if how[0] == "--":
+            env = {k[len("CLIENT_ENV_"):]: v for k, v in case.env.items()}
+            entry = {"type": "stdio", "command": how[1], "args": how[2:], "env": env}
+        else:
+            entry = {"type": "streamable-http", "url": how[1]}
+        config = os.path.join(OUT, f"inspector {case.name} {side}.mcp.json")
+        with open(config, "w") as f:
+            json.dump({"mcpServers": {"it": entry}}, f)
         case.prepare()
         done = []
         for step in case.inspector:
-            env = {k[len("CLIENT_ENV_"):]: v for k, v in case.env.items()}
-            extra = [x for k, v in env.items() for x in ("-e", f"{k}={v}")]
-            status, out, err = birtest.run([NODE, INSPECTOR, "--cli", *extra, *where, *step, "--format", "json", "-q"], budget=60)
+            status, out, err = birtest.run([NODE, INSPECTOR, "--cli", "--config", config, "--server", "it", *step,
+                                            "--format", "json", "-q"], budget=60, env={"HOME": home})
             done.append({"step": step, "status": status, "output": as_json(out), "error": err if status else ""})
+        keep(f"inspector {case.name} {side}", done, "")
         return done
 
-    direct, through = walk(case.direct), walk(case.through)
-    keep(f"inspector {case.name} direct", direct, "")
-    keep(f"inspector {case.name} through", through, "")
+    direct, through = walk("direct", case.direct), walk("through", case.through)
     name = f"inspector, {case.name}"
     bad = [d for d in direct if d["status"] != 0]
     if report.check(not bad, f"{name}, direct", birtest.short(bad[:1])):

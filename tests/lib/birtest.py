@@ -5,7 +5,6 @@ A suite is a script `run.py`. It makes a `Report`, adds one line per case, and e
 A case that cannot be run on this machine is skipped with a reason, never left out.
 """
 
-import glob
 import json
 import os
 import platform
@@ -13,7 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
+import tempfile
 import threading
 import time
 
@@ -107,26 +106,32 @@ def end_group(process, grace=5):
         try:
             os.killpg(process.pid, number)
         except ProcessLookupError:
-            pass
+            return
         try:
             process.wait(grace)
-            if number == signal.SIGTERM:
-                continue
         except subprocess.TimeoutExpired:
             pass
 
 
-def run(argv, budget, env=None, cwd=None, stdin=None):
-    """Runs a command to its end within a budget in seconds: (status, stdout, stderr); status None when it was ended."""
-    p = subprocess.Popen(argv, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL, stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, env={**os.environ, **(env or {})}, cwd=cwd, start_new_session=True)
-    try:
-        out, err = p.communicate(stdin, timeout=budget)
-        return p.returncode, out.decode("utf8", "replace"), err.decode("utf8", "replace")
-    except subprocess.TimeoutExpired:
-        end_group(p, 1)
-        out, err = p.communicate()
-        return None, out.decode("utf8", "replace"), err.decode("utf8", "replace")
+def run(argv, budget, env=None, cwd=None):
+    """Runs a command to its end within a budget in seconds: (status, stdout, stderr); status None when it was ended.
+
+    The output goes to files, not pipes: a process that is left behind holds a pipe open, and must not hold us up. What is
+    left of the command's group afterwards is ended.
+    """
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env={**os.environ, **(env or {})},
+                             cwd=cwd, start_new_session=True)
+        try:
+            status = p.wait(budget)
+        except subprocess.TimeoutExpired:
+            status = None
+        end_group(p, 2)
+        texts = []
+        for f in (out, err):
+            f.seek(0)
+            texts.append(f.read().decode("utf8", "replace"))
+        return (status, *texts)
 
 
 class Report:
@@ -157,8 +162,8 @@ class Report:
         return ok
 
     def equal(self, name, direct, through, note=""):
-        """Passes when both sides are equal; else shows the first difference."""
-        if direct == through:
+        """Passes when both sides are equal, the order of keys included; else shows the first difference."""
+        if json.dumps(direct) == json.dumps(through):
             return self.check(True, name)
         return self.check(False, name, note + difference(direct, through))
 
