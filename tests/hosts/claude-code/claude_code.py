@@ -41,6 +41,7 @@ def seen(run):
     # The host sends some requests side by side (a title, a sub-agent), so their order is not the proxy's.
     return {
         "servers": {name: messages(run.log(name), plain) for name in run.servers()},
+        "environment": {name: plain([s["env"] for s in run.starts(name)]) for name in run.servers()},
         "model": sorted((plain(m) for m in model), key=json.dumps),
         "hooks": [plain(h) for h in run.hooks()],
     }
@@ -81,5 +82,5 @@ def test(report):
         direct, through = seen(runs["direct", name]), seen(runs["through", name])
         if name == "failures":
             direct, through = without_crash(direct), without_crash(through)
-        for part in ("servers", "model", "hooks"):
+        for part in ("servers", "environment", "model", "hooks"):
             report.equal(f"claude-code, {name}: {part} equal", direct[part], through[part])
