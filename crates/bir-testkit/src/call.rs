@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::engine::{Engine, Session};
 use crate::outlet::{Body, Outlet};
@@ -11,8 +11,8 @@ use crate::step::{Chunking, Step};
 use crate::sync::lock;
 use crate::text::Text;
 
-/// Milliseconds between two looks at whether the client of a held request is gone.
-const HANG_LOOK_MS: u64 = 20;
+/// Milliseconds between two looks at whether the client of a waiting request is gone.
+const LOOK_MS: u64 = 20;
 
 /// A message, where its answer goes, and what earlier steps have left.
 pub(crate) struct Call<'a> {
@@ -196,7 +196,7 @@ impl<'a> Call<'a> {
 
     fn step(&mut self, step: &Step) -> io::Result<Then> {
         match step {
-            Step::SleepMs(ms) => std::thread::sleep(Duration::from_millis(*ms)),
+            Step::SleepMs(ms) => self.pause(*ms)?,
             Step::WaitFor { method, count, timeout_ms } => {
                 if !self.engine.wait_for(method, *count, Duration::from_millis(*timeout_ms)) {
                     let what = raw::quote(format!("waited in vain for {count} of {method}").as_bytes());
@@ -268,9 +268,24 @@ impl<'a> Call<'a> {
         Ok(Then::Next)
     }
 
+    /// Waits so long. In the modern era a client that closes has cancelled: then this is an error.
+    pub(crate) fn pause(&self, ms: u64) -> io::Result<()> {
+        let until = Instant::now() + Duration::from_millis(ms);
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            if self.modern && self.outlet.gone() {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            std::thread::sleep(left.min(Duration::from_millis(LOOK_MS)));
+        }
+    }
+
     fn hang(&self) {
         while !self.outlet.gone() {
-            std::thread::sleep(Duration::from_millis(HANG_LOOK_MS));
+            std::thread::sleep(Duration::from_millis(LOOK_MS));
         }
     }
 

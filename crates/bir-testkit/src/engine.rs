@@ -11,6 +11,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::Duration;
@@ -55,6 +56,8 @@ pub(crate) struct Session {
     pub(crate) common: Arc<dyn Outlet>,
     pub(crate) inner: Mutex<SessionState>,
     pub(crate) tasks: Tasks,
+    /// Over HTTP: its id is not known any more.
+    pub(crate) forgotten: AtomicBool,
 }
 
 #[derive(Default)]
@@ -67,7 +70,13 @@ pub(crate) struct SessionState {
 
 impl Session {
     pub(crate) fn new(id: &str, common: Arc<dyn Outlet>) -> Arc<Self> {
-        Arc::new(Self { id: id.into(), common, inner: Mutex::default(), tasks: Tasks::default() })
+        Arc::new(Self {
+            id: id.into(),
+            common,
+            inner: Mutex::default(),
+            tasks: Tasks::default(),
+            forgotten: AtomicBool::new(false),
+        })
     }
 
     /// Sends a request to the host and waits for its whole reply.

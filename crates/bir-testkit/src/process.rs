@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, TERM_SIGNALS};
+use signal_hook::consts as c;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::log::Log;
@@ -34,16 +35,15 @@ pub(crate) trait Process: Send + Sync {
 
 /// The number of a signal by its name.
 pub(crate) fn signal_number(name: &str) -> Option<i32> {
-    use signal_hook::consts as c;
     Some(match name {
-        "SIGHUP" => c::SIGHUP,
-        "SIGINT" => c::SIGINT,
+        "SIGHUP" => SIGHUP,
+        "SIGINT" => SIGINT,
         "SIGQUIT" => c::SIGQUIT,
         "SIGABRT" => c::SIGABRT,
         "SIGKILL" => c::SIGKILL,
         "SIGSEGV" => c::SIGSEGV,
         "SIGPIPE" => c::SIGPIPE,
-        "SIGTERM" => c::SIGTERM,
+        "SIGTERM" => SIGTERM,
         "SIGUSR1" => c::SIGUSR1,
         _ => return None,
     })
@@ -61,7 +61,6 @@ impl Real {
     pub(crate) fn start(log: Log) -> io::Result<Self> {
         let ignored: Arc<Mutex<Vec<String>>> = Arc::default();
         let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
-        debug_assert!(TERM_SIGNALS.contains(&SIGTERM));
         let (watched, known) = (log.clone(), ignored.clone());
         std::thread::spawn(move || {
             for signal in signals.forever() {
@@ -104,7 +103,7 @@ impl Process for Real {
 
     fn signal(&self, name: &str) {
         self.log.put("exit", vec![("signal", name.into())]);
-        let Some(number) = signal_number(name) else { return std::process::exit(70) };
+        let number = signal_number(name).unwrap_or(c::SIGKILL);
         // SIGKILL and the others without handler end us in raise; for the watched ones the default is emulated.
         let _ = signal_hook::low_level::emulate_default_handler(number);
         let _ = signal_hook::low_level::raise(number);

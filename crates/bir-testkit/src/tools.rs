@@ -1,7 +1,5 @@
 //! The tools that every test upstream has.
 
-use std::time::Duration;
-
 use crate::call::{Call, Then};
 use crate::defaults::complete;
 use crate::raw;
@@ -84,8 +82,9 @@ pub(crate) fn call(call: &mut Call<'_>) {
             let _ = call.sized(size);
         }
         "sleep" => {
-            std::thread::sleep(Duration::from_millis(number("ms")));
-            say(call, "\"slept\"");
+            if call.pause(number("ms")).is_ok() {
+                say(call, "\"slept\"");
+            }
         }
         "notify" => {
             if call.progress(number("n")).is_ok() {

@@ -1,11 +1,14 @@
 //! The command line of `bir-test-upstream`.
 
-use std::path::PathBuf;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Engine;
+use crate::http_server::{Face, Server, Stop};
 use crate::log::Log;
 use crate::process::{Process, Real};
 use crate::script::{Eras, Script};
@@ -105,7 +108,7 @@ pub fn upstream_main() -> ExitCode {
     }
 }
 
-fn run(options: Options) -> std::io::Result<()> {
+fn run(options: Options) -> io::Result<()> {
     let process = Arc::new(Real::start(options.log.clone())?);
     let (life, watched) = (options.life, process.clone());
     std::thread::spawn(move || {
@@ -113,9 +116,40 @@ fn run(options: Options) -> std::io::Result<()> {
         watched.exit(LIFE_OVER);
     });
     let engine = Engine::new(options.script, options.log, process);
-    match options.transport {
-        Transport::Stdio => crate::stdio::serve(&engine),
-        Transport::Http(_) | Transport::Sse(_) => return Err(std::io::ErrorKind::Unsupported.into()),
+    let (address, face) = match options.transport {
+        Transport::Stdio => {
+            crate::stdio::serve(&engine);
+            return Ok(());
+        }
+        Transport::Http(address) => (address, Face::Streamable),
+        Transport::Sse(address) => (address, Face::LegacySse),
+    };
+    let listener = loopback(&address)?;
+    announce(listener.local_addr()?.port(), options.port_file.as_deref())?;
+    Server::new(engine, face, Arc::new(Stop::default())).serve(&listener)
+}
+
+/// Listens, on a loopback address only: a test server has no business elsewhere.
+pub(crate) fn loopback(address: &str) -> io::Result<TcpListener> {
+    let address: SocketAddr = address
+        .parse()
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, format!("no address: {address}")))?;
+    if !address.ip().is_loopback() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{address} is not a loopback address"),
+        ));
     }
-    Ok(())
+    TcpListener::bind(address)
+}
+
+/// Writes the port (with a newline, whole or not at all) to the file, or else to stderr.
+pub(crate) fn announce(port: u16, file: Option<&Path>) -> io::Result<()> {
+    let Some(file) = file else {
+        eprintln!("listening on 127.0.0.1:{port}");
+        return Ok(());
+    };
+    let half = file.with_extension("part");
+    std::fs::write(&half, format!("{port}\n"))?;
+    std::fs::rename(half, file)
 }
