@@ -51,6 +51,27 @@ def work(*path):
     return full
 
 
+def scratch(name):
+    """A fresh folder outside the repository, always with the same path in one run of a suite."""
+    full = os.path.join(tempfile.gettempdir(), f"bir-test-{os.getpid()}", name)
+    shutil.rmtree(full, ignore_errors=True)
+    os.makedirs(full)
+    return full
+
+
+def keep(folder, *path):
+    """Moves a scratch folder below .work, and takes its parent away when that was the last."""
+    kept = os.path.join(WORK, *path)
+    shutil.rmtree(kept, ignore_errors=True)
+    os.makedirs(os.path.dirname(kept), exist_ok=True)
+    shutil.move(folder, kept)
+    try:
+        os.rmdir(os.path.dirname(folder))
+    except OSError:
+        pass
+    return kept
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))

@@ -16,9 +16,9 @@ CLAUDE = birtest.module("hosts", "@anthropic-ai", f"claude-code-linux-{ARCH}", "
 
 
 def record(side, scenario):
-    """One session. Both sides run in the same folder, since Claude Code makes names of its own from the path; it is moved
-    to the side's name afterwards."""
-    folder = birtest.work("hosts", "claude-code", "live")
+    """One session. Both sides run in the same folder, since Claude Code makes names of its own from the path, outside of the
+    repository, whose state it would tell the model; it is moved to the side's name afterwards."""
+    folder = birtest.scratch("claude-code")
     proxy = ["--proxy", birtest.proxy()] if side == "through" else []
     status, out, err = birtest.run([sys.executable, os.path.join(HERE, "session.py"), os.path.join(HERE, "scenarios", f"{scenario}.json"),
                                     "--out", folder, "--claude", CLAUDE, *proxy], budget=150)
@@ -26,15 +26,14 @@ def record(side, scenario):
         f.write(out + err)
     if status != 0:
         raise RuntimeError(f"{scenario}: session.py ended with {status}: {birtest.short((out + err)[-400:])}")
-    kept = birtest.work("hosts", "claude-code", side, scenario)
-    os.rename(folder, kept)
+    kept = birtest.keep(folder, "hosts", "claude-code", side, scenario)
     return facts.Run(kept, folder)
 
 
 def seen(run):
     """What the model was sent, what the hooks were given, what went over each server's stdio; ids and times taken out."""
-    plain = Plain(run.live, keys=["duration_ms", "totalDurationMs", "timestamp", "cch", "seconds_since_last_response"], patterns=[
-        (r"cch=[0-9a-f]+", "cch=<varies>"), (r"duration_ms: \d+", "duration_ms: <varies>"), (r"127\.0\.0\.1:\d+", "<api>"), (r"\b\d+ms\b|\b\d+(\.\d+)?s\b", "<duration>"),
+    plain = Plain(run.live, keys=["duration_ms", "totalDurationMs", "timestamp", "cch", "seconds_since_last_response", "CLAUDE_CODE_MESSAGING_TOKEN"], patterns=[
+        (r"cch=[0-9a-f]+", "cch=<varies>"), (r"duration_ms: \d+", "duration_ms: <varies>"), (r"127\.0\.0\.1:\d+", "<api>"), (r"cc-socks/\d+", "cc-socks/<pid>"), (r"\b\d+ms\b|\b\d+(\.\d+)?s\b", "<duration>"),
     ])
     model = [{"tools": r["body"].get("tools"), "messages": r["body"].get("messages")} for r in run.log("api")
              if isinstance(r["body"], dict) and r["path"].startswith("/v1/messages")]

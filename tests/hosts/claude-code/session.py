@@ -15,8 +15,8 @@ Scenario keys:
   files               {"path": text or JSON} written before the run; "~/" means the home
   hooks               {"Event": [{"matcher", "answer": {...for hook_log.py}, "timeout", ...}]}, put in
                       project/.claude/settings.local.json
-  stdin               list of JSON lines to send, or {"sleep_ms": n} pauses between them (stdin stays open
-                      while they are sent); default: /dev/null
+  stdin               list of JSON lines to send, with {"sleep_ms": n} and {"await": {"server", "method"}} (until that
+                      server has got such a message) between them; stdin stays open meanwhile; default: /dev/null
   timeout             seconds, default 60
 In every string ${H} is this directory, ${LIB} the one of the servers, ${L} the log directory, ${P} the project,
 ${HOME_DIR} the home, ${NODE} Node and ${EVERYTHING} the script of server-everything.
@@ -95,6 +95,15 @@ def behind_proxy(name, entry):
     return {**entry, "command": opt.proxy, "args": ["--server-name", name, "--", entry["command"], *entry.get("args", [])]}
 
 
+def until(true, budget, otherwise):
+    end = time.monotonic() + budget
+    while not true():
+        if time.monotonic() > end:
+            print(otherwise, file=sys.stderr)
+            os._exit(1)
+        time.sleep(0.02)
+
+
 with open(opt.scenario) as f:
     sc = expand(json.load(f))
 files = dict(sc.get("files", {}))
@@ -111,11 +120,7 @@ for path, data in files.items():
 write(f"{L}/script.json", {"scripts": sc.get("scripts", [])})
 api = subprocess.Popen([sys.executable, f"{H}/fake_api.py", "--script", f"{L}/script.json",
                         "--log", f"{L}/api.jsonl", "--port-file", f"{L}/port"])
-until = time.monotonic() + 10
-while not os.path.exists(f"{L}/port"):
-    if time.monotonic() > until or api.poll() is not None:
-        sys.exit("the fake model did not start")
-    time.sleep(0.02)
+until(lambda: os.path.exists(f"{L}/port"), 10, "the fake model did not start")
 with open(f"{L}/port") as f:
     port = f.read()
 env = {"HOME": HOME, "PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TERM": "dumb", "LANG": "C.UTF-8",
@@ -123,6 +128,14 @@ env = {"HOME": HOME, "PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TERM": "d
        "ANTHROPIC_API_KEY": "dummy", "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{port}",
        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1",
        "DISABLE_ERROR_REPORTING": "1", "IS_SANDBOX": "1", **sc.get("env", {})}
+
+
+def arrived(server, method):
+    path = f"{L}/{server}.jsonl"
+    if not os.path.exists(path):
+        return False
+    with open(path) as f:
+        return any('"ev": "host"' in line and f'"method": "{method}"' in line for line in f)
 
 
 def pump(source, path, stamp):
@@ -159,6 +172,9 @@ def run(step):
         for m in step["stdin"]:
             if "sleep_ms" in m:
                 time.sleep(m["sleep_ms"] / 1000)
+                continue
+            if "await" in m:
+                until(lambda: arrived(**m["await"]), 45, f"no {m['await']}")
                 continue
             try:
                 p.stdin.write((json.dumps(m) + "\n").encode())

@@ -25,15 +25,13 @@ def rows(folder, name):
 
 def record(side):
     """One session, always in the same folder, moved to the side's name afterwards: (status, folder)."""
-    live = birtest.work("hosts", "codex", "live")
+    live = birtest.scratch("codex")
     proxy = ["--proxy", birtest.proxy()] if side == "through" else []
     status, out, err = birtest.run([sys.executable, os.path.join(HERE, "session.py"), "--out", live, "--codex", CODEX,
                                     "--plan", os.path.join(HERE, "plan.json"), *proxy], budget=150)
     with open(os.path.join(live, "session.txt"), "w") as f:
         f.write(out + err)
-    kept = birtest.work("hosts", "codex", side)
-    os.rename(live, kept)
-    return status, kept, live
+    return status, birtest.keep(live, "hosts", "codex", side), live
 
 
 def seen(folder, live):
