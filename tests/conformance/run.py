@@ -36,6 +36,14 @@ SUITES = [
     ("0.2.0 2026-07-28", "conformance-0.2", ["--requirements", "2026-07-28"], 164),
 ]
 
+# What the fixture passes over its own HTTP server and not behind the pipe, which does not compare a request's headers with
+# its body. Anything else that the pipe loses is a fault of the baseline, and the comparison would be worth less.
+PIPE_LOSES = {
+    "sep-2575-http-server-header-mismatch-400",
+    "sep-2575-http-server-unsupported-version-400",
+    "sep-2575-server-unsupported-version-error",
+}
+
 # (package, arguments, scenarios). `sse-retry` measures times; all run one after the other, alone.
 LEGACY = ["initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry"]
 CLIENT = [
@@ -136,7 +144,9 @@ def server_side(report, parts):
             with pipe("direct", FIXTURE) as p:
                 status, direct = server_run(package, arguments, p.address, f"{name}/pipe")
             columns["pipe, fixture"] = direct
-            report.check(len(direct) > 40, f"{name}, the pipe without a proxy", f"only {len(direct)} checks ran, exit status {status}")
+            lost = sorted(k[1] for k, v in direct.items() if v[0] == "FAILURE" and columns.get("fixture over HTTP", {}).get(k, v)[0] == "SUCCESS")
+            report.check(len(direct) > 40 and set(lost) <= PIPE_LOSES, f"{name}, the pipe without a proxy",
+                         f"{len(direct)} checks ran, exit status {status}; it loses {', '.join(lost)}")
             for part in ("stdio", "http"):
                 if part not in parts:
                     continue

@@ -20,8 +20,8 @@ def record(side, scenario):
     repository, whose state it would tell the model; it is moved to the side's name afterwards."""
     folder = birtest.scratch("claude-code")
     proxy = ["--proxy", birtest.proxy()] if side == "through" else []
-    status, out, err = birtest.run([sys.executable, os.path.join(HERE, "session.py"), os.path.join(HERE, "scenarios", f"{scenario}.json"),
-                                    "--out", folder, "--claude", CLAUDE, *proxy], budget=150)
+    argv = [sys.executable, os.path.join(HERE, "session.py"), os.path.join(HERE, "scenarios", f"{scenario}.json")]
+    status, out, err = birtest.run([*argv, "--out", folder, "--claude", CLAUDE, *proxy], budget=150)
     with open(os.path.join(folder, "session.txt"), "w") as f:
         f.write(out + err)
     if status != 0:
@@ -30,11 +30,20 @@ def record(side, scenario):
     return facts.Run(kept, folder)
 
 
+VARYING_KEYS = ["duration_ms", "totalDurationMs", "timestamp", "seconds_since_last_response", "CLAUDE_CODE_MESSAGING_TOKEN"]
+VARYING_TEXTS = [
+    (r"cch=[0-9a-f]+", "cch=<varies>"),
+    (r"duration_ms: \d+", "duration_ms: <varies>"),
+    (r"127\.0\.0\.1:\d+", "<api>"),
+    (r"cc-socks/\d+", "cc-socks/<pid>"),
+    (r"\b\d+ms\b|\b\d+(\.\d+)?s\b", "<duration>"),
+]
+
+
 def seen(run):
-    """What the model was sent, what the hooks were given, what went over each server's stdio; ids and times taken out."""
-    plain = Plain(run.live, keys=["duration_ms", "totalDurationMs", "timestamp", "cch", "seconds_since_last_response", "CLAUDE_CODE_MESSAGING_TOKEN"], patterns=[
-        (r"cch=[0-9a-f]+", "cch=<varies>"), (r"duration_ms: \d+", "duration_ms: <varies>"), (r"127\.0\.0\.1:\d+", "<api>"), (r"cc-socks/\d+", "cc-socks/<pid>"), (r"\b\d+ms\b|\b\d+(\.\d+)?s\b", "<duration>"),
-    ])
+    """What the model was sent, what the hooks were given, what went over each server's stdio and in what environment it
+    ran; ids and times taken out."""
+    plain = Plain(run.live, VARYING_KEYS, VARYING_TEXTS)
     model = [{"tools": r["body"].get("tools"), "messages": r["body"].get("messages")} for r in run.log("api")
              if isinstance(r["body"], dict) and r["path"].startswith("/v1/messages")]
     # The host sends some requests side by side (a title, a sub-agent), so their order is not the proxy's.
