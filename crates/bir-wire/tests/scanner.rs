@@ -161,7 +161,8 @@ fn fields_are_found_with_their_spans() {
 
 #[test]
 fn every_field_is_found_in_its_place_only() {
-    let places: &[(&str, &str, &[(&str, Field)])] = &[
+    type Place<'a> = (&'a str, &'a str, &'a [(&'a str, Field)]);
+    let places: &[Place<'_>] = &[
         (
             "",
             "",

@@ -244,3 +244,160 @@ fn is_noise(line: &[u8]) -> Option<bool> {
         None => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bir_wire::Field;
+
+    const FROM_UPSTREAM: Rules = Rules { frames_only: true, max_message: None };
+    const FROM_HOST: Rules = Rules { frames_only: false, max_message: None };
+
+    #[derive(Default)]
+    struct Seen {
+        forwarded: Vec<u8>,
+        writes: usize,
+        messages: Vec<(String, u64)>,
+        noise: Vec<Vec<u8>>,
+        noise_open: bool,
+        oversized: Vec<String>,
+        swallow: Option<&'static str>,
+    }
+
+    impl Sink for Seen {
+        fn message(&mut self, message: &Message<'_>) -> Verdict {
+            let id = message.envelope().raw(Field::Id).unwrap_or_default();
+            let id = String::from_utf8_lossy(id).into_owned();
+            let verdict =
+                if self.swallow.is_some_and(|s| s == id) { Verdict::Swallow } else { Verdict::Forward };
+            self.messages.push((id, message.len()));
+            verdict
+        }
+        fn forward(&mut self, bytes: &[u8]) -> io::Result<()> {
+            assert!(!bytes.is_empty());
+            self.writes += 1;
+            self.forwarded.extend_from_slice(bytes);
+            Ok(())
+        }
+        fn noise(&mut self, bytes: &[u8], end: bool) {
+            if !self.noise_open {
+                self.noise.push(Vec::new());
+            }
+            self.noise.last_mut().unwrap().extend_from_slice(bytes);
+            self.noise_open = !end;
+        }
+        fn oversized(&mut self, message: &Message<'_>) {
+            let id = message.envelope().raw(Field::Id).unwrap_or_default();
+            self.oversized.push(String::from_utf8_lossy(id).into_owned());
+        }
+    }
+
+    fn through(rules: Rules, chunks: &[&[u8]]) -> Seen {
+        let (mut flow, mut seen) = (Flow::new(rules), Seen::default());
+        for chunk in chunks {
+            flow.feed(chunk, &mut seen).unwrap();
+        }
+        flow.end(&mut seen).unwrap();
+        seen
+    }
+
+    fn ids(seen: &Seen) -> Vec<&str> {
+        seen.messages.iter().map(|(id, _)| id.as_str()).collect()
+    }
+
+    const SESSION: &str = "{\"id\":1,\"method\":\"a\"}\n \n{ \"id\" : \"é\\ud800\" , \"result\":1e400}\r\n\u{feff}[{\"id\":3}]\n{\"id\":-0,\"id\":4}\n";
+
+    #[test]
+    fn bytes_pass_as_they_came_however_they_are_cut() {
+        let whole = SESSION.as_bytes();
+        let reference = through(FROM_UPSTREAM, &[whole]);
+        assert_eq!(reference.forwarded, whole);
+        assert_eq!(reference.writes, 1);
+        assert_eq!(reference.messages.len(), 5);
+        for rules in [FROM_UPSTREAM, FROM_HOST] {
+            for cut in 0..=whole.len() {
+                let seen = through(rules, &[&whole[..cut], &whole[cut..]]);
+                assert_eq!(seen.forwarded, whole, "cut at {cut}");
+                assert_eq!(seen.messages, reference.messages, "cut at {cut}");
+            }
+            let single: Vec<&[u8]> = whole.chunks(1).collect();
+            assert_eq!(through(rules, &single).forwarded, whole);
+        }
+    }
+
+    #[test]
+    fn short_messages_leave_in_one_piece() {
+        let (mut flow, mut seen) = (Flow::new(FROM_UPSTREAM), Seen::default());
+        flow.feed(b"{\"id\":1}\n{\"id\":2,", &mut seen).unwrap();
+        assert_eq!(seen.forwarded, b"{\"id\":1}\n");
+        flow.feed(b"\"result\":0}\n", &mut seen).unwrap();
+        assert_eq!((seen.writes, seen.forwarded), (2, b"{\"id\":1}\n{\"id\":2,\"result\":0}\n".to_vec()));
+    }
+
+    #[test]
+    fn long_messages_stream_and_hold_little() {
+        let (mut flow, mut seen) = (Flow::new(FROM_UPSTREAM), Seen::default());
+        let filler = vec![b'x'; 64 * 1024];
+        flow.feed(b"{\"result\":\"", &mut seen).unwrap();
+        for _ in 0..1024 {
+            flow.feed(&filler, &mut seen).unwrap();
+            assert!(flow.held.capacity() <= 4 * HOLD, "{}", flow.held.capacity());
+        }
+        assert!(seen.forwarded.len() >= 1023 * filler.len());
+        flow.feed(b"\",\"id\":9}\n{\"id\":10}\n", &mut seen).unwrap();
+        assert_eq!(ids(&seen), ["9", "10"]);
+        assert_eq!(seen.messages[0].1, 11 + 64 * 1024 * 1024 + 10);
+    }
+
+    #[test]
+    fn what_is_no_frame_is_kept_from_the_host_however_it_is_cut() {
+        let session = b"> pkg@1 start\n{\"id\":1}\nContent-Length: 5\r\n\r\n  warn {x}\n\t{\"id\":2}\nbye";
+        let clean = b"{\"id\":1}\n\r\n\t{\"id\":2}\n";
+        for cut in 0..=session.len() {
+            let seen = through(FROM_UPSTREAM, &[&session[..cut], &session[cut..]]);
+            assert_eq!(seen.forwarded, clean, "cut at {cut}");
+            assert_eq!(seen.noise.len(), 4, "cut at {cut}");
+            assert_eq!(seen.noise[0], b"> pkg@1 start\n");
+        }
+        assert_eq!(through(FROM_HOST, &[session]).forwarded, session);
+    }
+
+    #[test]
+    fn endless_noise_is_not_held() {
+        let (mut flow, mut seen) = (Flow::new(FROM_UPSTREAM), Seen::default());
+        flow.feed(b"no newline ", &mut seen).unwrap();
+        for _ in 0..100 {
+            flow.feed(&[b'.'; 1000], &mut seen).unwrap();
+            assert!(flow.held.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_source_ends_the_line() {
+        assert_eq!(through(FROM_UPSTREAM, &[b"{\"id\":1}"]).forwarded, b"{\"id\":1}");
+        let half = through(FROM_UPSTREAM, &[b"{\"id\":1"]);
+        assert!(half.forwarded.is_empty());
+        assert_eq!(half.noise, [b"{\"id\":1"]);
+        // Half a request of the host is the upstream's to refuse.
+        assert_eq!(through(FROM_HOST, &[b"{\"id\":1"]).forwarded, b"{\"id\":1");
+    }
+
+    #[test]
+    fn a_swallowed_message_leaves_its_neighbours() {
+        let (mut flow, mut seen) = (Flow::new(FROM_UPSTREAM), Seen { swallow: Some("2"), ..Seen::default() });
+        flow.feed(b"{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n{\"id\":2", &mut seen).unwrap();
+        flow.feed(b"}\n", &mut seen).unwrap();
+        assert_eq!(seen.forwarded, b"{\"id\":1}\n{\"id\":3}\n");
+    }
+
+    #[test]
+    fn beyond_the_operators_limit_only_the_envelope_is_read() {
+        let rules = Rules { frames_only: true, max_message: Some(20) };
+        let session = b"{\"id\":1}\n{\"result\":\"0123456789\",\"id\":2}\n{\"id\":3,\"r\":12345}\n";
+        for cut in 0..=session.len() {
+            let seen = through(rules, &[&session[..cut], &session[cut..]]);
+            assert_eq!(seen.oversized, ["2"], "cut at {cut}");
+            assert_eq!(seen.forwarded, b"{\"id\":1}\n{\"id\":3,\"r\":12345}\n", "cut at {cut}");
+        }
+    }
+}

@@ -73,13 +73,40 @@ pub(super) fn answer_member(message: &Message<'_>, envelope: &Envelope) -> Optio
     Some(format!("\"{name}\":{}", std::str::from_utf8(raw).ok()?))
 }
 
-/// What the host has said to open its connection.
+/// What the host has said to open its connection. A host may probe with one opening and go on with the other.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// The opening that the upstream accepted, or the last that it was asked.
-    pub(super) opening: Option<Opening>,
+    discover: Option<Opening>,
+    initialize: Option<Opening>,
+    accepted: Option<Asked>,
     /// `notifications/initialized`, as it was sent.
     pub(super) initialized: Option<Vec<u8>>,
+}
+
+impl Memory {
+    pub(super) fn opened(&mut self, opening: Opening) {
+        match opening.asked {
+            Asked::Discover => self.discover = Some(opening),
+            _ => self.initialize = Some(opening),
+        }
+    }
+
+    pub(super) fn opening(&self, asked: Asked) -> Option<&Opening> {
+        match asked {
+            Asked::Discover => self.discover.as_ref(),
+            Asked::Initialize => self.initialize.as_ref(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn accepted(&mut self, asked: Asked) {
+        self.accepted = Some(asked);
+    }
+
+    /// The opening to repeat to another child: the one that was accepted.
+    pub(super) fn to_repeat(&self) -> Option<&Opening> {
+        self.opening(self.accepted?)
+    }
 }
 
 /// Answers to openings, from earlier starts of the same command. Raw JSON, one line each.

@@ -18,6 +18,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Counts and flags that anybody may read.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
+    /// Writes to the upstream that have been completed.
+    pub(super) sent: AtomicU64,
     /// The host has asked something.
     pub(super) asked: AtomicBool,
     /// The upstream has said something that is a frame.
@@ -26,6 +28,8 @@ pub(super) struct Seen {
     pub(super) noise: AtomicU64,
     /// Lines that begin as frames and are not JSON.
     pub(super) broken: AtomicU64,
+    /// The upstream does not speak the protocol: nothing more of it reaches the host.
+    pub(super) unusable: AtomicBool,
 }
 
 pub(super) struct Shared {
@@ -152,6 +156,9 @@ impl<'a> FromHost<'a> {
                 let line = answer::envelope(opening.id(), &member);
                 self.answers.reset();
                 self.shared.observe(Direction::UpstreamToHost, &self.answers.finish_whole(&line));
+                if member.starts_with("\"result\"") {
+                    self.shared.memory().accepted(opening.asked);
+                }
                 if self.shared.host.say(&line).is_err() {
                     self.shared.tell(Event::HostGone);
                 }
@@ -188,8 +195,8 @@ impl Sink for FromHost<'_> {
             let verdict =
                 if sleeping { self.before_start(message, opening.as_ref()) } else { Verdict::Forward };
             let mut memory = shared.memory();
-            if opening.is_some() {
-                memory.opening = opening;
+            if let Some(opening) = opening {
+                memory.opened(opening);
             } else if message.envelope().text_is(Field::Method, "notifications/initialized") {
                 memory.initialized = Some(message.head().to_vec());
             }
@@ -212,6 +219,7 @@ impl Sink for FromHost<'_> {
         if let Err(e) = self.shared.upstream.forward(bytes, self.generation) {
             log::debug!("{}: {e}", Direction::HostToUpstream);
         }
+        self.shared.seen.sent.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -231,6 +239,20 @@ impl<'a> FromUpstream<'a> {
         Self { shared, noise: LineLog::new(format!("[{} stdout] ", shared.server_name)) }
     }
 
+    /// An opening was answered: the answer is for later starts, and what was accepted for a restart.
+    fn keep_handshake(&self, asked: Asked, message: &Message<'_>) {
+        let envelope = message.envelope();
+        let mut memory = self.shared.memory();
+        if envelope.has(Field::Result) {
+            memory.accepted(asked);
+        }
+        let opening = memory.opening(asked).cloned();
+        drop(memory);
+        if let (Some(opening), Some(member)) = (opening, answer_member(message, envelope)) {
+            self.shared.keep_answer(&opening, &member);
+        }
+    }
+
     fn say_to_host(&self, line: &[u8]) {
         if self.shared.host.say(line).is_err() {
             self.shared.tell(Event::HostGone);
@@ -241,6 +263,9 @@ impl<'a> FromUpstream<'a> {
 impl Sink for FromUpstream<'_> {
     fn message(&mut self, message: &Message<'_>) -> Verdict {
         let shared = self.shared;
+        if shared.seen.unusable.load(Ordering::Relaxed) {
+            return Verdict::Swallow;
+        }
         let envelope = message.envelope();
         if let Some(id) = envelope.raw(Field::Id)
             && id.starts_with(OWN_IDS)
@@ -262,11 +287,10 @@ impl Sink for FromUpstream<'_> {
         }
         shared.seen.answered.store(true, Ordering::Relaxed);
         let (answered, _) = shared.observe(Direction::UpstreamToHost, message);
-        if shared.keeps_handshake && matches!(answered, Some(Asked::Initialize | Asked::Discover)) {
-            let opening = shared.memory().opening.clone().filter(|o| Some(o.asked) == answered);
-            if let (Some(opening), Some(member)) = (opening, answer_member(message, envelope)) {
-                shared.keep_answer(&opening, &member);
-            }
+        if let Some(asked @ (Asked::Initialize | Asked::Discover)) = answered
+            && shared.keeps_handshake
+        {
+            self.keep_handshake(asked, message);
         }
         Verdict::Forward
     }
@@ -279,6 +303,7 @@ impl Sink for FromUpstream<'_> {
         let seen = &self.shared.seen;
         let first = seen.noise.load(Ordering::Relaxed) == 0 && !seen.answered.load(Ordering::Relaxed);
         if first && bytes.trim_ascii_start().to_ascii_lowercase().starts_with(b"content-length:") {
+            seen.unusable.store(true, Ordering::Relaxed);
             self.shared.tell(Event::ContentLengthFraming);
         }
         if end {

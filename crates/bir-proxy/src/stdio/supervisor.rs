@@ -5,7 +5,7 @@
 //!   (--lazy)                             └─ handshake repeated under an id of our own
 //! ```
 
-use super::ending::{Cause, Ending};
+use super::ending::{ANSWER_GRACE, Cause, Ending};
 use super::ends::{HostEnd, UpstreamInner};
 use super::flow::Rules;
 use super::handshake::Cache;
@@ -44,8 +44,12 @@ pub(super) struct Supervisor {
     child: Option<ChildUpstream>,
     /// Which start of the upstream is the present one.
     start: u32,
+    /// The last start whose stdout has ended and been forwarded.
+    drained: u32,
     ending: Ending,
     silence_at: Option<Instant>,
+    /// The host has hung up and the upstream does not read what is left: when that is over, and how much had been sent.
+    stuck_at: Option<(Instant, u64)>,
 }
 
 /// How the start of a connection went.
@@ -83,8 +87,10 @@ impl Supervisor {
             restarts_left: u32::from(restart),
             child: None,
             start: 0,
+            drained: 0,
             ending: Ending::new(),
             silence_at: None,
+            stuck_at: None,
         };
         let code = supervisor.session();
         supervisor.report();
@@ -120,7 +126,10 @@ impl Supervisor {
     /// Waits for the next event or the next deadline, and acts on it. The exit status when the session is over.
     fn step(&mut self) -> Option<u8> {
         let now = Instant::now();
-        let wake_at = [self.ending.wake_at(now), self.silence_at].into_iter().flatten().min();
+        let wake_at = [self.ending.wake_at(now), self.silence_at, self.stuck_at.map(|s| s.0)]
+            .into_iter()
+            .flatten()
+            .min();
         let event = match wake_at {
             None => self.events.recv().map_err(|_| RecvTimeoutError::Disconnected),
             Some(at) => self.events.recv_timeout(at.saturating_duration_since(now)),
@@ -148,6 +157,11 @@ impl Supervisor {
         let cause = match event {
             Event::HostClosed => Cause::HostClosed,
             Event::HostGone => Cause::HostGone,
+            Event::HostHungUp => {
+                let sent = self.shared.seen.sent.load(Ordering::Relaxed);
+                self.stuck_at = Some((Instant::now() + ANSWER_GRACE, sent));
+                return;
+            }
             Event::Signal(signal) => {
                 log::debug!("{signal:?} is passed on");
                 if let Some(child) = &self.child {
@@ -162,10 +176,15 @@ impl Supervisor {
                 );
                 Cause::Unusable
             }
+            Event::UpstreamDrained { start } => {
+                self.drained = start;
+                return;
+            }
             _ => return,
         };
         if matches!(cause, Cause::HostClosed | Cause::HostGone) {
             self.shared.upstream.disconnect();
+            self.stuck_at = None;
         }
         let open = self.shared.conversation().open_requests();
         self.ending.begin(cause, open, Instant::now());
@@ -186,6 +205,16 @@ impl Supervisor {
                      `Content-Length` framing instead of one JSON message per line",
                     SILENCE.as_secs()
                 );
+            }
+        }
+        if let Some((at, before)) = self.stuck_at
+            && now >= at
+        {
+            let sent = self.shared.seen.sent.load(Ordering::Relaxed);
+            self.stuck_at = Some((now + ANSWER_GRACE, sent));
+            if sent == before {
+                log::warn!("the host has hung up and the server does not read what is left");
+                self.on_outside(Event::HostGone);
             }
         }
         let open = self.shared.conversation().open_requests();
@@ -221,7 +250,7 @@ impl Supervisor {
         self.start_child_on(&mut end)?;
         let (opening, initialized) = {
             let memory = shared.memory();
-            (memory.opening.clone(), memory.initialized.clone())
+            (memory.to_repeat().cloned(), memory.initialized.clone())
         };
         let Some(opening) = opening.filter(|_| repeat) else { return Ok(Opened::Ready) };
         let id = format!("\"bir:handshake-{}\"", self.start);
@@ -267,14 +296,17 @@ impl Supervisor {
         self.drain();
         let Some(mut child) = self.child.take() else { return Some(exit::UPSTREAM) };
         let status = child.reap(LEFT_BEHIND);
-        let code = status.as_ref().map_or(exit::UPSTREAM, |s| exit::of(*s));
-        if !self.ending.is_running() {
-            self.last_answers();
-            return Some(code);
+        let unusable = self.shared.seen.unusable.load(Ordering::Relaxed);
+        let code = status.as_ref().ok().filter(|_| !unusable).map_or(exit::UPSTREAM, |s| exit::of(*s));
+        if self.ending.is_running() {
+            log::warn!("the server has exited: {}", describe(status));
         }
-        log::warn!("the server has exited: {}", describe(status));
         if self.shared.conversation().in_handshake() && !self.stay_up {
             // The host starts a server again that died in its handshake; an answer from us would stop it.
+            return Some(code);
+        }
+        if !self.ending.is_running() {
+            self.last_answers();
             return Some(code);
         }
         if self.restarts_left == 0 {
@@ -318,10 +350,10 @@ impl Supervisor {
     /// Waits until what the child has written has been forwarded.
     fn drain(&mut self) {
         let deadline = Instant::now() + DRAIN;
-        while let Ok(event) = self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            match event {
-                Event::UpstreamDrained { start } if start == self.start => return,
-                event => self.on_outside(event),
+        while self.drained < self.start {
+            match self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(event) => self.on_outside(event),
+                Err(_) => return,
             }
         }
     }
@@ -345,10 +377,10 @@ impl Supervisor {
         let seen = &self.shared.seen;
         let (noise, broken) = (seen.noise.load(Ordering::Relaxed), seen.broken.load(Ordering::Relaxed));
         if noise > 0 {
-            log::warn!("{noise} lines on the server's stdout were no messages and were kept from the host");
+            log::warn!("lines on the server's stdout that were no messages, kept from the host: {noise}");
         }
         if broken > 1 {
-            log::warn!("{broken} messages of the server were not JSON");
+            log::warn!("messages of the server that were not JSON: {broken}");
         }
     }
 }
