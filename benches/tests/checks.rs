@@ -48,7 +48,10 @@ fn a_proxy_that_does_not_start_misses_its_budgets() {
         .unwrap();
     let table = String::from_utf8(run.stdout).unwrap();
     assert_eq!(run.status.code(), Some(1), "{table}");
-    assert!(table.contains("MISSED") && table.contains("bir-proxy stdio→stdio: FAILED: does not start: died"), "{table}");
+    assert!(
+        table.contains("MISSED") && table.contains("bir-proxy stdio→stdio: FAILED: does not start: died"),
+        "{table}"
+    );
     let results: Value = serde_json::from_slice(&std::fs::read(out.join("budgets.json")).unwrap()).unwrap();
     assert!(results["ways"]["byte pump"]["values"]["start_ms"]["median"].as_f64().unwrap() > 0.0);
     assert_eq!(results["budgets"][0]["stdio"], false);
