@@ -1,6 +1,6 @@
 //! The command line of `bir-test-upstream`.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -146,8 +146,8 @@ pub(crate) fn loopback(address: &str) -> io::Result<TcpListener> {
 /// Writes the port (with a newline, whole or not at all) to the file, or else to stderr.
 pub(crate) fn announce(port: u16, file: Option<&Path>) -> io::Result<()> {
     let Some(file) = file else {
-        eprintln!("listening on 127.0.0.1:{port}");
-        return Ok(());
+        // In one write, so that a reader never sees half a port.
+        return io::stderr().write_all(format!("listening on 127.0.0.1:{port}\n").as_bytes());
     };
     let half = file.with_extension("part");
     std::fs::write(&half, format!("{port}\n"))?;
