@@ -1,5 +1,7 @@
 //! The HTTP and SSE upstreams do what their scripts say.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panic")]
+
 use std::io::Read as _;
 use std::time::{Duration, Instant};
 
@@ -483,4 +485,15 @@ fn an_endpoint_event_can_say_anything() {
         .unwrap();
     let mut stream = client::send(up.port, "GET", "/mcp", &[], "", BUDGET).unwrap();
     assert_eq!(stream.event().unwrap().unwrap().data, "http://127.0.0.2:1/x");
+}
+
+#[test]
+fn a_legacy_stream_can_be_cut() {
+    let up = InsideUpstream::sse(Script::new().on(On::tool("cut"), [Step::message("{}"), Step::Cut(false)]))
+        .unwrap();
+    let mut stream = client::send(up.port, "GET", "/mcp", &[], "", BUDGET).unwrap();
+    let endpoint = stream.event().unwrap().unwrap().data;
+    client::send(up.port, "POST", &endpoint, &[], &call("cut"), BUDGET).unwrap();
+    assert_eq!(stream.event().unwrap().unwrap().data, "{}");
+    assert!(stream.event().is_err());
 }

@@ -1,5 +1,7 @@
 //! The stdio upstream does what its script says.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panic")]
+
 use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
 
@@ -540,4 +542,42 @@ fn a_bad_command_line_is_refused() {
     assert_eq!(host.finish(BUDGET).unwrap(), 64);
     assert!(host.stderr_text().contains("unknown option --nope"));
     assert_eq!(host.stdout(), b"");
+}
+
+#[test]
+fn calls_end_with_stdin_or_are_finished() {
+    for finish in [true, false] {
+        let (_up, mut host) = up(Script::new().server(|s| s.finish_calls = finish));
+        host.send(call("1", "sleep", r#"{"ms":300}"#)).unwrap();
+        assert_eq!(host.finish(BUDGET).unwrap(), 0);
+        assert_eq!(!host.stdout().is_empty(), finish);
+    }
+}
+
+#[test]
+fn a_script_is_a_file_that_people_can_write() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.json");
+    let script = r#"{
+        "era": "dual",
+        "server": {"info": {"name" : "by hand"}, "tools": [{"name":"x",  "n":1.0}]},
+        "rules": [
+            {"on": {"tool": "x", "nth": 1}, "do": [{"progress": 1}, {"result": {"id": "${=id}", "odd" : 1e400}}]},
+            {"on": {"tool": "x"}, "do": [{"bytes": {"$base64": "/wo="}}, {"answer": {"$text": "id ${id}"}}, {"exit": 3}]}
+        ]
+    }"#;
+    std::fs::write(&path, script).unwrap();
+    let mut host = bir_testkit::HostCommand::new(bir_testkit::bins::test_upstream().unwrap())
+        .arg("--script")
+        .arg(&path)
+        .start()
+        .unwrap();
+    assert_eq!(
+        ask(&mut host, &call("\"a\"", "x", "{}")),
+        r#"{"jsonrpc":"2.0","id":"a","result":{"id": "a", "odd" : 1e400}}"#
+    );
+    host.send(call("2", "x", "{}")).unwrap();
+    assert_eq!(host.line(BUDGET).unwrap(), b"\xff");
+    assert_eq!(host.line(BUDGET).unwrap(), b"id 2");
+    assert_eq!(host.finish(BUDGET).unwrap(), 3);
 }

@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, Weak};
 use super::child::Child;
 use super::guard::{Refusal, check_accept};
 use super::{Next, one_line, wait_for_answer};
-use crate::event_stream::{EventStream, StreamOutlet};
 use crate::http1::{self, Request};
-use crate::outlet::{Body, Outlet};
-use crate::post_outlet::PostOutlet;
 use crate::raw::{self, Kind};
 use crate::script::{Answer, Format};
+use crate::serve::event_stream::{EventStream, StreamOutlet};
+use crate::serve::outlet::{Body, Outlet};
+use crate::serve::post_outlet::PostOutlet;
 use crate::step::Chunking;
 use crate::sync::lock;
 
@@ -154,7 +154,7 @@ impl Sessions {
         let asked =
             raw::path(initialize, &["params", "protocolVersion"]).and_then(raw::string).unwrap_or_default();
         let prime = asked.as_str() >= PRIMING;
-        let (child, read) = Child::start(&self.command)?;
+        let (child, lines) = Child::start(&self.command)?;
         let session = Arc::new(Session {
             id: id.clone(),
             child,
@@ -175,7 +175,7 @@ impl Sessions {
         }
         let (routed, all): (Weak<Session>, _) = (Arc::downgrade(&session), self.known.clone());
         std::thread::spawn(move || {
-            read(&|line| {
+            lines.each(|line| {
                 if let Some(session) = routed.upgrade() {
                     session.route(&line);
                 }
@@ -206,7 +206,10 @@ impl Sessions {
         };
         let line = one_line(&request.body);
         let Kind::Request(id) = raw::kind(&line) else {
-            session.child.write(&line)?;
+            if session.child.write(&line).is_err() {
+                lock(&self.known).remove(&session.id);
+                return Refusal::new(404, -32001, "Session not found").answer(socket, b"null");
+            }
             http1::answer(socket, 202, &[("Mcp-Session-Id", &session.id)], b"")?;
             return Ok(true);
         };
@@ -220,7 +223,15 @@ impl Sessions {
         let outlet = Arc::new(PostOutlet::new(socket.try_clone()?, shape, stream, headers, own, None));
         let token = raw::path(&line, &["params", "_meta", "progressToken"]).map(<[u8]>::to_vec);
         lock(&session.calls).push(Call { id: id.to_vec(), token, outlet: outlet.clone() });
-        session.child.write(&line)?;
+        if session.prime && !opens {
+            outlet.open()?;
+        }
+        if session.child.write(&line).is_err() {
+            // Too late for a status when the stream has begun: then its end tells.
+            lock(&self.known).remove(&session.id);
+            outlet.close();
+            return Ok(false);
+        }
         // A client that leaves has not cancelled: the answer waits for its return.
         Ok(!wait_for_answer(&outlet, socket) && !http1::is_gone(socket))
     }
@@ -240,13 +251,14 @@ impl Sessions {
             },
             None => (session.own.clone(), None),
         };
-        if stream.is_live() {
+        if from.is_none() && stream.is_live() {
             return Refusal::new(409, -32000, "Conflict: the stream is already open").answer(socket, b"null");
         }
-        stream.attach(socket.try_clone()?, &[("Mcp-Session-Id".to_owned(), session.id.clone())], from)?;
+        let attached =
+            stream.attach(socket.try_clone()?, &[("Mcp-Session-Id".to_owned(), session.id.clone())], from)?;
         let alive = Arc::downgrade(&session);
         drop(session);
-        stream.hold(socket, &|| alive.upgrade().is_none());
+        stream.hold(attached, socket, &|| alive.upgrade().is_none());
         Ok(!http1::is_gone(socket))
     }
 

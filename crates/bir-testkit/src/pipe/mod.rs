@@ -32,7 +32,7 @@ use signal_hook::iterator::Signals;
 
 use crate::http1::{self, Connection, Request};
 use crate::raw::{self, Kind};
-use crate::upstream_main::{announce, loopback};
+use crate::serve::command_line::{announce, loopback};
 
 const USAGE: &str = "usage: bir-test-pipe [--listen 127.0.0.1:PORT] [--port-file F] -- CMD ARGS...";
 
@@ -40,7 +40,7 @@ const USAGE: &str = "usage: bir-test-pipe [--listen 127.0.0.1:PORT] [--port-file
 const PATH: &str = "/mcp";
 
 /// The modern revision.
-const MODERN: &str = crate::engine::MODERN;
+const MODERN: &str = crate::serve::engine::MODERN;
 
 /// Whether a connection goes on after a request.
 type Next = io::Result<bool>;
@@ -138,7 +138,7 @@ impl Pipe {
         }
         let body = &request.body;
         let claims = request.header("mcp-protocol-version") == Some(MODERN)
-            || raw::path(body, &["params", "_meta", crate::engine::META_VERSION]).is_some();
+            || raw::path(body, &["params", "_meta", crate::serve::engine::META_VERSION]).is_some();
         match request.method.as_str() {
             "POST" => {
                 if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_err() {
@@ -165,8 +165,8 @@ fn one_line(message: &[u8]) -> Vec<u8> {
 }
 
 /// Waits until the answer is complete; tells whether the client left before that.
-fn wait_for_answer(outlet: &crate::post_outlet::PostOutlet, socket: &TcpStream) -> bool {
-    use crate::post_outlet::Phase;
+fn wait_for_answer(outlet: &crate::serve::post_outlet::PostOutlet, socket: &TcpStream) -> bool {
+    use crate::serve::post_outlet::Phase;
     while matches!(outlet.phase(), Phase::Fresh | Phase::Streaming) {
         if http1::is_gone(socket) {
             return true;

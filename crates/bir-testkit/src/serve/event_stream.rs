@@ -12,8 +12,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::http1::{self, Chunked};
-use crate::outlet::{Body, CutWriter, Outlet, write_fill};
 use crate::script::Answer;
+use crate::serve::outlet::{Body, CutWriter, Outlet, write_fill};
 use crate::step::Chunking;
 use crate::sync::{lock, wait_until};
 
@@ -50,6 +50,8 @@ struct Inner {
     last: usize,
     kept: Vec<(usize, Vec<u8>)>,
     live: Option<Live>,
+    /// How often a connection was attached; names the one at hand.
+    attached: usize,
     done: bool,
     told_retry: bool,
 }
@@ -85,13 +87,14 @@ impl EventStream {
         lock(&self.inner).done
     }
 
-    /// Writes the head of an answer and what is kept after `from`; from then on events go to this socket.
+    /// Writes the head of an answer and what is kept after `from`; from then on events go to this socket. Takes over from a
+    /// connection that is still there: its client has lost it before we could know. The answer names this one to `hold`.
     pub(crate) fn attach(
         &self,
         mut socket: TcpStream,
         headers: &[(String, String)],
         from: Option<usize>,
-    ) -> io::Result<()> {
+    ) -> io::Result<usize> {
         let shape = lock(&self.shape).clone();
         let kind = shape.content_type.clone().unwrap_or_else(|| "text/event-stream".into());
         let mut all = vec![
@@ -104,10 +107,16 @@ impl EventStream {
         }
         all.extend(headers.iter().cloned());
         all.extend(shape.headers.iter().cloned());
+        // Taken before the client can know that the stream is open, so that it never finds it closed.
+        let mut inner = lock(&self.inner);
+        inner.attached += 1;
+        let attached = inner.attached;
+        if let Some(lost) = inner.live.take() {
+            http1::close(&lost.socket);
+        }
         socket.write_all(&http1::head(200, &all))?;
         let gzip = shape.gzip.then(|| GzEncoder::new(Vec::new(), Compression::fast()));
         let mut live = Live { socket, gzip };
-        let mut inner = lock(&self.inner);
         let ids = has_ids(&shape);
         for (number, frame) in &inner.kept {
             if from.is_none_or(|from| *number > from) {
@@ -119,14 +128,15 @@ impl EventStream {
         }
         if inner.done {
             drop(inner);
-            return live.end();
+            live.end()?;
+            return Ok(attached);
         }
         inner.live = Some(live);
         drop(inner);
         if shape.prime && from.is_none() {
             self.event(None, &Chunking::default())?;
         }
-        Ok(())
+        Ok(attached)
     }
 
     /// Sends one event; without a body one that has an id and empty data.
@@ -216,12 +226,15 @@ impl EventStream {
         }
     }
 
-    /// Waits until the stream has lost its connection in one way or another.
-    pub(crate) fn hold(&self, socket: &TcpStream, stop: &dyn Fn() -> bool) {
-        while !wait_until(&self.inner, &self.changed, Duration::from_millis(20), |inner| inner.live.is_none())
-        {
+    /// Waits until this connection of the stream is no more, in one way or another.
+    pub(crate) fn hold(&self, attached: usize, socket: &TcpStream, stop: &dyn Fn() -> bool) {
+        let over = |inner: &mut Inner| inner.live.is_none() || inner.attached != attached;
+        while !wait_until(&self.inner, &self.changed, Duration::from_millis(20), over) {
             if http1::is_gone(socket) || stop() {
-                lock(&self.inner).live = None;
+                let mut inner = lock(&self.inner);
+                if inner.attached == attached {
+                    inner.live = None;
+                }
                 return;
             }
         }

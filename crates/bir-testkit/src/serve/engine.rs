@@ -16,15 +16,15 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::Duration;
 
-use crate::call::Call;
 use crate::log::{Log, exact};
-use crate::outlet::{Body, Outlet};
-use crate::process::Process;
 use crate::raw::{self, Kind};
 use crate::script::{Moment, On, Script};
+use crate::serve::call::Call;
+use crate::serve::outlet::{Body, Outlet};
+use crate::serve::process::Process;
+use crate::serve::tasks::Tasks;
 use crate::step::{Chunking, Step};
 use crate::sync::{lock, wait_until};
-use crate::tasks::Tasks;
 
 /// The modern revision.
 pub(crate) const MODERN: &str = "2026-07-28";
@@ -42,6 +42,8 @@ pub(crate) struct Listen {
 #[derive(Default)]
 pub(crate) struct State {
     messages: usize,
+    /// Calls on threads of their own.
+    running: usize,
     methods: HashMap<String, usize>,
     hits: Vec<usize>,
     pub(crate) tools: Vec<Vec<u8>>,
@@ -193,6 +195,11 @@ impl Engine {
         })
     }
 
+    /// Waits until no call runs beside.
+    pub(crate) fn wait_idle(&self, budget: Duration) -> bool {
+        wait_until(&self.state, &self.changed, budget, |state| state.running == 0)
+    }
+
     /// Whether a message is of the modern era, for an upstream that knows it.
     pub(crate) fn is_modern(&self, line: &[u8]) -> bool {
         let era = self.script.era;
@@ -289,10 +296,15 @@ impl Engine {
             return;
         }
         let waits = steps.iter().any(Step::waits)
-            || (steps.contains(&Step::Default) && crate::defaults::default_waits(&line));
+            || (steps.contains(&Step::Default) && crate::serve::defaults::default_waits(&line));
         if beside && waits {
             let (engine, session, steps) = (self.clone(), session.clone(), steps.to_vec());
-            std::thread::spawn(move || engine.call(&session, &line, &id, modern, outlet).run(&steps));
+            lock(&self.state).running += 1;
+            std::thread::spawn(move || {
+                engine.call(&session, &line, &id, modern, outlet).run(&steps);
+                lock(&engine.state).running -= 1;
+                engine.changed.notify_all();
+            });
         } else {
             self.call(session, &line, &id, modern, outlet).run(steps);
         }

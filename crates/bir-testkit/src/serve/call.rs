@@ -4,9 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::engine::{Engine, Session};
-use crate::outlet::{Body, Outlet};
 use crate::raw;
+use crate::serve::engine::{Engine, Session};
+use crate::serve::outlet::{Body, Outlet};
 use crate::step::{Chunking, Step};
 use crate::sync::lock;
 use crate::text::Text;
@@ -204,7 +204,7 @@ impl<'a> Call<'a> {
                     return Ok(Then::Stop);
                 }
             }
-            Step::Default => crate::defaults::handle(self),
+            Step::Default => crate::serve::defaults::handle(self),
             Step::Result(text) => self.answer("result", &self.fill(text))?,
             Step::Error(text) => self.answer("error", &self.fill(text))?,
             Step::Answer(text) => self.send(&self.fill(text), true)?,
@@ -262,7 +262,7 @@ impl<'a> Call<'a> {
             Step::Http(reply) => self.outlet.reply(reply)?,
             Step::Connection(text) => self.outlet.connection(&self.fill(text), &self.cut)?,
             Step::Cut(properly) => self.outlet.cut(*properly)?,
-            Step::Forget => crate::http_server::forget(self.session),
+            Step::Forget => crate::serve::http_server::forget(self.session),
             Step::Hang => self.hang(),
         }
         Ok(Then::Next)

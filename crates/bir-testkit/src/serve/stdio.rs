@@ -5,15 +5,18 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::engine::{Engine, Session};
 use crate::log::exact;
-use crate::outlet::{Body, CutWriter, Outlet};
 use crate::script::{Framing, Moment};
+use crate::serve::engine::{Engine, Session};
+use crate::serve::outlet::{Body, CutWriter, Outlet};
 use crate::step::Chunking;
 use crate::sync::lock;
 
 /// Frames up to this size go out in one write.
 const ONE_WRITE: u64 = 64 * 1024;
+
+/// How long calls may go on after the end of stdin, if they are waited for.
+const FINISH_BUDGET: Duration = Duration::from_secs(60);
 
 /// Descriptor 1 without a buffer: one call of `write`, one `write(2)` (or more when the pipe is full).
 struct RawStdout;
@@ -152,5 +155,8 @@ pub(crate) fn serve(engine: &Arc<Engine>) {
         std::thread::sleep(Duration::from_millis(50));
     }
     stdout.ended.store(true, SeqCst);
+    if engine.script.server.finish_calls {
+        engine.wait_idle(FINISH_BUDGET);
+    }
     engine.process.exit(0);
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::call::Call;
-use crate::engine::{Listen, META_VERSION, MODERN};
 use crate::raw;
+use crate::serve::call::Call;
+use crate::serve::engine::{Listen, META_VERSION, MODERN};
+use crate::serve::tools;
 use crate::sync::lock;
-use crate::tools;
 
 /// Legacy revisions accepted by default, best first.
 const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];

@@ -8,11 +8,11 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use crate::engine::Engine;
-use crate::http_server::{Face, Server, Stop};
 use crate::log::{Event, Log};
-use crate::process::Inside;
 use crate::script::Script;
+use crate::serve::engine::Engine;
+use crate::serve::http_server::{Face, Server, Stop};
+use crate::serve::process::Inside;
 
 /// A server on a thread of this process; stops when dropped.
 pub struct InsideUpstream {

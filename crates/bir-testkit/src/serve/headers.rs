@@ -3,9 +3,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::engine::META_VERSION;
 use crate::http1::Request;
 use crate::raw;
+use crate::serve::engine::META_VERSION;
 
 /// Whether the request's `_meta` has both required keys.
 pub(crate) fn meta_complete(body: &[u8]) -> bool {

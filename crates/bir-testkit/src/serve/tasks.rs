@@ -6,10 +6,10 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::Duration;
 
-use crate::call::Call;
-use crate::engine::Session;
-use crate::outlet::{Body, Outlet};
 use crate::raw;
+use crate::serve::call::Call;
+use crate::serve::engine::Session;
+use crate::serve::outlet::{Body, Outlet};
 use crate::step::Chunking;
 use crate::sync::{lock, wait_until};
 

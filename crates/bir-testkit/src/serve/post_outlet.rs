@@ -5,11 +5,11 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::event_stream::{EventStream, gzip, spread};
 use crate::http1;
-use crate::outlet::{Body, CutWriter, Outlet};
 use crate::raw;
 use crate::script::{Answer, Format};
+use crate::serve::event_stream::{EventStream, gzip, spread};
+use crate::serve::outlet::{Body, CutWriter, Outlet};
 use crate::step::{Chunking, Reply};
 use crate::sync::lock;
 
@@ -66,6 +66,12 @@ impl PostOutlet {
         lock(&self.state).phase
     }
 
+    /// Begins the event stream before there is a message, so that a client can take it up if it is lost.
+    pub(crate) fn open(&self) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        if state.phase == Phase::Fresh { self.begin(&mut state) } else { Ok(()) }
+    }
+
     fn status(&self, message: Body<'_>) -> u16 {
         let (Some(meta_complete), Body::Whole(message)) = (self.modern, message) else { return 200 };
         let code = raw::path(message, &["error", "code"]).and_then(|code| std::str::from_utf8(code).ok());
@@ -104,7 +110,7 @@ impl PostOutlet {
         state.phase = Phase::Streaming;
         let shape = &state.shape;
         std::thread::sleep(Duration::from_millis(shape.delay_headers_ms));
-        self.stream.attach(self.socket.try_clone()?, &self.headers, None)
+        self.stream.attach(self.socket.try_clone()?, &self.headers, None).map(drop)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The tools that every test upstream has.
 
-use crate::call::{Call, Then};
-use crate::defaults::complete;
 use crate::raw;
+use crate::serve::call::{Call, Then};
+use crate::serve::defaults::complete;
 use crate::sync::lock;
 
 /// Names of the default tools; the `README.md` of the crate says what each does.

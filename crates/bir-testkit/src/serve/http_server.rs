@@ -17,15 +17,15 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::engine::{Engine, META_VERSION, MODERN, Session};
-use crate::event_stream::{EventStream, StreamOutlet};
-use crate::headers;
 use crate::http1::{self, Connection, Request};
 use crate::log::exact;
-use crate::outlet::{Nowhere, Outlet};
-use crate::post_outlet::{Phase, PostOutlet};
 use crate::raw::{self, Kind};
 use crate::script::{Allow, Moment};
+use crate::serve::engine::{Engine, META_VERSION, MODERN, Session};
+use crate::serve::event_stream::{EventStream, StreamOutlet};
+use crate::serve::headers;
+use crate::serve::outlet::{Nowhere, Outlet};
+use crate::serve::post_outlet::{Phase, PostOutlet};
 use crate::step::Step;
 use crate::sync::lock;
 
@@ -359,12 +359,12 @@ impl Server {
             },
             None => (session.own.clone(), None),
         };
-        if stream.is_live() {
+        if from.is_none() && stream.is_live() {
             return self.error(socket, 409, b"null", -32000, "Conflict: the stream is already open");
         }
-        stream.attach(socket.try_clone()?, &[], from)?;
+        let attached = stream.attach(socket.try_clone()?, &[], from)?;
         let gone = Arc::downgrade(&session);
-        stream.hold(socket, &|| self.stop.is_set() || Weak::upgrade(&gone).is_none());
+        stream.hold(attached, socket, &|| self.stop.is_set() || Weak::upgrade(&gone).is_none());
         if http1::is_gone(socket) {
             self.engine.log.put("http_gone", vec![("path", request.target.clone().into())]);
             return Ok(Next::Close);
@@ -400,10 +400,12 @@ impl Server {
                 let id = session.session.id.clone();
                 let endpoint = http.endpoint.as_deref().unwrap_or("/messages?sessionId=${session}");
                 let endpoint = endpoint.replace("${session}", &id);
-                session.own.attach(socket.try_clone()?, &[], None)?;
+                let attached = session.own.attach(socket.try_clone()?, &[], None)?;
                 let event = format!("event: endpoint\ndata: {endpoint}\n\n");
-                session.own.bytes(crate::outlet::Body::Whole(event.as_bytes()), &Default::default())?;
-                session.own.hold(socket, &|| self.stop.is_set());
+                session
+                    .own
+                    .bytes(crate::serve::outlet::Body::Whole(event.as_bytes()), &Default::default())?;
+                session.own.hold(attached, socket, &|| self.stop.is_set());
                 self.engine.log.put("http_gone", vec![("session", id.clone().into())]);
                 self.remove(&id);
                 Ok(Next::Close)

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::Engine;
-use crate::http_server::{Face, Server, Stop};
 use crate::log::Log;
-use crate::process::{Process, Real};
 use crate::script::{Eras, Script};
+use crate::serve::engine::Engine;
+use crate::serve::http_server::{Face, Server, Stop};
+use crate::serve::process::{Process, Real};
 
 /// Seconds after which the process ends by itself, so that a stubborn one is never left behind.
 const DEFAULT_LIFE: u64 = 300;
@@ -89,7 +89,7 @@ pub fn upstream_main() -> ExitCode {
     if args.peek().map(String::as_str) == Some("--hold") {
         let rest: Vec<String> = args.collect();
         let seconds = rest.get(1).and_then(|n| n.parse().ok()).unwrap_or(1);
-        let done = crate::process::hold(seconds, rest.iter().any(|arg| arg == "--stubborn"));
+        let done = crate::serve::process::hold(seconds, rest.iter().any(|arg| arg == "--stubborn"));
         return if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let options = match parse(args) {
@@ -118,7 +118,7 @@ fn run(options: Options) -> io::Result<()> {
     let engine = Engine::new(options.script, options.log, process);
     let (address, face) = match options.transport {
         Transport::Stdio => {
-            crate::stdio::serve(&engine);
+            crate::serve::stdio::serve(&engine);
             return Ok(());
         }
         Transport::Http(address) => (address, Face::Streamable),
