@@ -497,3 +497,18 @@ fn a_legacy_stream_can_be_cut() {
     assert_eq!(stream.event().unwrap().unwrap().data, "{}");
     assert!(stream.event().is_err());
 }
+
+#[test]
+fn a_stream_is_taken_over_from_a_connection_that_is_still_there() {
+    let up = up(Script::new().on(
+        On::tool("x"),
+        [Step::shape(|a| a.event_ids = true), Step::message("1"), Step::wait_for("go"), Step::result("2")],
+    ));
+    let id = session(&up);
+    let mut first = post(up.port, &[("mcp-session-id", &id)], &call("x"));
+    let last = first.event().unwrap().unwrap().id.unwrap();
+    let mut second = get(up.port, &[("mcp-session-id", &id), ("last-event-id", &last)]);
+    assert!(first.event().is_err(), "cut");
+    post(up.port, &[("mcp-session-id", &id)], "{\"method\":\"go\"}");
+    assert!(second.event().unwrap().unwrap().data.contains("\"result\":2"));
+}

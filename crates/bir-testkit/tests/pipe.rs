@@ -20,9 +20,14 @@ struct Pipe {
 }
 
 fn pipe(script: Script) -> Pipe {
+    pipe_with(script, &[])
+}
+
+fn pipe_with(script: Script, options: &[&str]) -> Pipe {
     let upstream = TestUpstream::new(script).unwrap();
     let file: PathBuf = upstream.dir().join("pipe-port");
-    let command = HostCommand::new(bins::test_pipe().unwrap()).arg("--port-file").arg(&file).arg("--");
+    let command =
+        HostCommand::new(bins::test_pipe().unwrap()).arg("--port-file").arg(&file).args(options).arg("--");
     let host = command.wrap(&upstream.command()).start().unwrap();
     let deadline = Instant::now() + BUDGET;
     loop {
@@ -310,4 +315,19 @@ fn a_bad_command_line_is_refused() {
         assert_ne!(host.finish(BUDGET).unwrap(), 0, "{args:?}");
         assert!(host.stderr_text().contains("bir-test-pipe: "));
     }
+}
+
+#[test]
+fn a_stream_that_is_late_is_closed_and_polled() {
+    let script = Script::new().on(On::tool("x"), [Step::wait_for("go"), Step::result("1")]);
+    let pipe = pipe_with(script, &["--poll-after", "30"]);
+    let id = pipe.open();
+    let headers = [("Mcp-Session-Id", id.as_str())];
+    let mut answer = pipe.send("POST", &headers, &call("x", "{}"));
+    let last = answer.event().unwrap().unwrap().id.unwrap();
+    assert_eq!(answer.event().unwrap(), None, "ended properly");
+    assert_eq!(pipe.send("POST", &headers, r#"{"method":"go"}"#).status, 202);
+    let mut again = pipe.send("GET", &[headers[0], ("Last-Event-ID", &last)], "");
+    assert!(message(&mut again).contains("\"id\":7,\"result\":1"));
+    assert_eq!(again.event().unwrap(), None);
 }

@@ -8,10 +8,11 @@ use std::io;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use super::child::Child;
 use super::guard::{Refusal, check_accept};
-use super::{Next, one_line, wait_for_answer};
+use super::{Next, Waited, one_line, wait_for_answer};
 use crate::http1::{self, Request};
 use crate::raw::{self, Kind};
 use crate::script::{Answer, Format};
@@ -116,11 +117,13 @@ pub(super) struct Sessions {
     command: Vec<String>,
     known: Arc<Mutex<HashMap<String, Arc<Session>>>>,
     next: AtomicUsize,
+    /// After so long without an answer a stream is closed and the client polls.
+    poll_after: Option<Duration>,
 }
 
 impl Sessions {
-    pub(super) fn new(command: Vec<String>) -> Self {
-        Self { command, known: Arc::default(), next: AtomicUsize::new(1) }
+    pub(super) fn new(command: Vec<String>, poll_after: Option<Duration>) -> Self {
+        Self { command, known: Arc::default(), next: AtomicUsize::new(1), poll_after }
     }
 
     pub(super) fn end_all(&self) {
@@ -233,7 +236,12 @@ impl Sessions {
             return Ok(false);
         }
         // A client that leaves has not cancelled: the answer waits for its return.
-        Ok(!wait_for_answer(&outlet, socket) && !http1::is_gone(socket))
+        let budget = self.poll_after.filter(|_| session.prime && !opens);
+        match wait_for_answer(&outlet, socket, budget) {
+            Waited::Answered => Ok(!http1::is_gone(socket)),
+            Waited::Left => Ok(false),
+            Waited::Late => outlet.cut(true).map(|()| true),
+        }
     }
 
     pub(super) fn get(&self, request: &Request, socket: &mut TcpStream) -> Next {

@@ -19,7 +19,7 @@ use std::time::Duration;
 use super::child::Child;
 use super::guard::Refusal;
 use super::params::{self, Declared};
-use super::{Next, one_line, wait_for_answer};
+use super::{Next, Waited, one_line, wait_for_answer};
 use crate::http1::{self, Request};
 use crate::raw::{self, Kind};
 use crate::script::Answer;
@@ -298,7 +298,7 @@ impl Children {
             lock(&shared.calls).remove(&n);
             return Refusal::new(502, -32603, "The server has ended").answer(socket, id);
         }
-        if wait_for_answer(&outlet, socket) {
+        if wait_for_answer(&outlet, socket, None) == Waited::Left {
             lock(&shared.calls).remove(&n);
             let cancel = format!(
                 "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{n},\
