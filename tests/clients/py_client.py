@@ -28,7 +28,6 @@ async def on_elicitation(context, params):
 
 
 async def on_roots(context):
-    asked.append({"roots": True})
     return types.ListRootsResult(roots=[types.Root(uri="file:///example-root", name="example")])
 
 

@@ -20,6 +20,7 @@ const client = new Client(
   { name: 'scripted-ts-client', version: '1.0.0' },
   { capabilities: { sampling: {}, elicitation: {}, roots: { listChanged: true } } },
 );
+// What the server asked during a call. Not the roots: server-everything asks for them at a time of its own.
 const asked = [];
 client.setRequestHandler(CreateMessageRequestSchema, async ({ params }) => {
   asked.push({ sampling: params });
@@ -30,7 +31,6 @@ client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
   return { action: 'accept', content: { name: 'Ada' } };
 });
 client.setRequestHandler(ListRootsRequestSchema, async () => {
-  asked.push({ roots: true });
   return { roots: [{ uri: 'file:///example-root', name: 'example' }] };
 });
 client.setNotificationHandler(LoggingMessageNotificationSchema, () => {});
