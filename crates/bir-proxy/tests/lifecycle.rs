@@ -139,7 +139,7 @@ fn half_a_long_notification_of_an_upstream_that_is_restarted_leaves_the_next_lin
 
 #[test]
 fn what_an_upstream_wrote_before_it_ended_reaches_a_host_that_reads_late() {
-    let script = Script::new().on(On::tool("big"), [Step::Size(150_000), Step::Exit(0)]);
+    let script = Script::new().on(On::tool("big"), [Step::Size(110_000), Step::Exit(0)]);
     let up = bir_testkit::TestUpstream::new(script).unwrap();
     let tree = unique();
     let mut child = plain(&up, &[], &tree).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -154,7 +154,7 @@ fn what_an_upstream_wrote_before_it_ended_reaches_a_host_that_reads_late() {
     let mut all = String::new();
     child.stdout.take().unwrap().read_to_string(&mut all).unwrap();
     assert_eq!(all.lines().count(), 1);
-    assert!(all.len() > 150_000 && all.ends_with("\"}]}}\n"), "{} bytes", all.len());
+    assert!(all.len() > 110_000 && all.ends_with("\"}]}}\n"), "{} bytes", all.len());
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(left(&tree, BUDGET), []);
 }
@@ -522,10 +522,8 @@ fn a_message_beyond_the_operators_limit_ends_its_call_and_nothing_else() {
     let mut front = front(script).env("BIR_UPSTREAM_MAX_MESSAGE_BYTES", "1000").start().open();
     assert_eq!(front.ask(call("1", "exact", "{}")), exact);
     let over = front.ask(call("1", "over", "{}"));
-    assert_eq!(
-        over,
-        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"The result was too large to deliver (1001 bytes)\"}],\"isError\":true}}"
-    );
+    let refused = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"The result was too large to deliver (";
+    assert!(over.starts_with(refused) && over.ends_with(" bytes)\"}],\"isError\":true}}"), "{over}");
     let big = front.ask(request("2", "x/big", "{}"));
     assert!(big.starts_with("{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":-32000,\"message\":\"The result was too large"), "{big}");
     assert!(front.ask(call("3", "ask", "{}")).starts_with("{\"jsonrpc\":\"2.0\",\"id\":3"));

@@ -36,6 +36,9 @@ pub(crate) trait Sink {
     /// A message is complete; none of its held bytes, or not the last of its streamed bytes, has gone on yet.
     /// A verdict on a message that streamed comes too late and is ignored.
     fn message(&mut self, message: &Message<'_>) -> Verdict;
+    /// A message that is too long to be held is about to stream. `false`: it is held all the same, since a verdict on it
+    /// is needed.
+    fn streams(&mut self) -> bool;
     /// Bytes for the other side.
     fn forward(&mut self, bytes: &[u8]) -> io::Result<()>;
     /// Part of an upstream line that is no frame; `end` with its last part.
@@ -131,7 +134,7 @@ impl Flow {
         }
         self.scanner.reset();
         let message = self.scanner.finish_whole(line);
-        if self.rules.max_message.is_some_and(|max| line.len() > max) {
+        if self.rules.max_message.is_some_and(|max| content_len(line) > max) {
             flush(chunk, run, sink)?;
             sink.oversized(&message);
             return Ok(());
@@ -187,15 +190,17 @@ impl Flow {
             self.state = if end { State::Held } else { State::Noise };
             return Ok(());
         }
-        let hold = self.rules.max_message.unwrap_or(HOLD);
-        if end && self.held.len() <= hold {
+        let too_long = content_len(&self.held) > self.rules.max_message.unwrap_or(HOLD);
+        if end && !(too_long && self.rules.max_message.is_some()) {
             self.scanner.reset();
             let verdict = sink.message(&self.scanner.finish_whole(&self.held));
             let forwarded = if verdict == Verdict::Forward { sink.forward(&self.held) } else { Ok(()) };
+            // Worth keeping for the next split line, unless one long line made it large.
             self.held.clear();
+            self.held.shrink_to(HOLD);
             return forwarded;
         }
-        if self.held.len() > hold {
+        if too_long && (self.rules.max_message.is_some() || sink.streams()) {
             return self.release(end, sink);
         }
         Ok(())
@@ -213,10 +218,7 @@ impl Flow {
             }
             return Ok(());
         }
-        self.state = if end { State::Held } else { State::Streaming };
-        if end {
-            sink.message(&self.scanner.finish());
-        }
+        self.state = State::Streaming;
         let forwarded = sink.forward(&held);
         // The buffer is worth keeping for the next split line, unless one huge line made it large.
         self.held = held;
@@ -224,6 +226,12 @@ impl Flow {
         self.held.shrink_to(HOLD);
         forwarded
     }
+}
+
+/// A line's length without what ends it.
+fn content_len(line: &[u8]) -> usize {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line).len()
 }
 
 fn flush(chunk: &[u8], run: &mut Range<usize>, sink: &mut impl Sink) -> io::Result<()> {
@@ -262,6 +270,7 @@ mod tests {
         noise_open: bool,
         oversized: Vec<String>,
         swallow: Option<&'static str>,
+        holds_all: bool,
     }
 
     impl Sink for Seen {
@@ -272,6 +281,9 @@ mod tests {
                 if self.swallow.is_some_and(|s| s == id) { Verdict::Swallow } else { Verdict::Forward };
             self.messages.push((id, message.len()));
             verdict
+        }
+        fn streams(&mut self) -> bool {
+            !self.holds_all
         }
         fn forward(&mut self, bytes: &[u8]) -> io::Result<()> {
             assert!(!bytes.is_empty());
@@ -388,6 +400,33 @@ mod tests {
         flow.feed(b"{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n{\"id\":2", &mut seen).unwrap();
         flow.feed(b"}\n", &mut seen).unwrap();
         assert_eq!(seen.forwarded, b"{\"id\":1}\n{\"id\":3}\n");
+    }
+
+    #[test]
+    fn a_long_message_that_must_not_stream_is_held_for_its_verdict() {
+        let long = [b"{\"id\":2,\"result\":\"", &[b'x'; 3 * HOLD][..], b"\"}\n{\"id\":3}\n"].concat();
+        for size in [1_000, HOLD, 2 * HOLD + 1, long.len()] {
+            let (mut flow, mut seen) = (Flow::new(FROM_UPSTREAM), Seen { swallow: Some("2"), ..Seen::default() });
+            seen.holds_all = true;
+            for chunk in long.chunks(size) {
+                flow.feed(chunk, &mut seen).unwrap();
+            }
+            assert_eq!(seen.forwarded, b"{\"id\":3}\n", "chunks of {size}");
+            assert!(flow.held.capacity() <= HOLD);
+        }
+    }
+
+    #[test]
+    fn the_operators_limit_is_on_the_message_without_its_line_end() {
+        let rules = Rules { frames_only: true, max_message: Some(8) };
+        for session in [&b"{\"id\":1}\n"[..], b"{\"id\":1}\r\n"] {
+            for cut in 0..=session.len() {
+                let seen = through(rules, &[&session[..cut], &session[cut..]]);
+                assert_eq!((seen.forwarded, seen.oversized.len()), (session.to_vec(), 0), "cut at {cut}");
+            }
+        }
+        let seen = through(rules, &[b"{\"id\":1} \r\n"]);
+        assert_eq!((seen.forwarded.len(), seen.oversized.len()), (0, 1));
     }
 
     #[test]

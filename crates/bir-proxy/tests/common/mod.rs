@@ -114,8 +114,18 @@ impl Setup {
         self.start_as(&command)
     }
 
+    /// Starts with a host that counts its input instead of keeping it.
+    pub fn start_counting(self) -> Front {
+        let command = self.up.command();
+        self.begin(&command, HostCommand::count_stdout)
+    }
+
     /// Starts with another command behind the proxy.
     pub fn start_as(self, inner: &HostCommand) -> Front {
+        self.begin(inner, |command| command)
+    }
+
+    fn begin(self, inner: &HostCommand, change: impl FnOnce(HostCommand) -> HostCommand) -> Front {
         let tree = unique();
         let mut command = proxy(&self.options, inner).env("BIR_HOME", self.home()).env(TREE, &tree);
         for (name, value) in &self.env {
@@ -124,7 +134,7 @@ impl Setup {
         if let Some(dir) = &self.dir {
             command = command.dir(dir);
         }
-        Front { host: command.start().unwrap(), up: self.up, tree }
+        Front { host: change(command).start().unwrap(), up: self.up, tree }
     }
 }
 
