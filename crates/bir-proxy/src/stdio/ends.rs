@@ -95,7 +95,7 @@ impl UpstreamEnd {
     /// Lets the child read the end of its stdin, unless a write to it is stuck; then a signal must do.
     pub(super) fn disconnect(&self) {
         if let Ok(mut inner) = self.0.try_lock() {
-            inner.stdin = None;
+            inner.close();
         }
     }
 }
@@ -118,6 +118,11 @@ impl UpstreamInner {
             Some(stdin) => stdin.write_all(bytes),
             None => Ok(()),
         }
+    }
+
+    /// Lets the child read the end of its stdin.
+    pub(super) fn close(&mut self) {
+        self.stdin = None;
     }
 
     /// From now on the host speaks to this child.

@@ -19,7 +19,7 @@ use std::ops::Range;
 /// than that is writing in pieces itself.
 pub(crate) const HOLD: usize = 64 * 1024;
 
-/// White space before a line's first character that is looked through to tell noise from a frame.
+/// White space at a line's beginning that is looked through to tell noise from a frame.
 const LEADING_SPACE: usize = 4 * 1024;
 
 /// What becomes of a message.
@@ -239,17 +239,18 @@ fn flush(chunk: &[u8], run: &mut Range<usize>, sink: &mut impl Sink) -> io::Resu
     if bytes.is_empty() { Ok(()) } else { sink.forward(bytes) }
 }
 
-/// Whether a line is no frame: its first character after white space (and a BOM) is neither `{` nor `[`. `None` while
-/// there is nothing but white space. A line of white space alone is not noise: it separates frames.
+/// Whether a line is no frame: after white space (and a BOM) it begins neither as an object nor as an array of objects.
+/// Log lines do begin with a bracket: `[dotenv@17.2.0] injecting env`, `{ port: 3000 }`. `None` while that is open. A
+/// line of white space alone is not noise: it separates frames.
 fn is_noise(line: &[u8]) -> Option<bool> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-    match line.iter().find(|b| !b.is_ascii_whitespace()) {
-        Some(b'{' | b'[') => Some(false),
+    let mut text = line.iter().filter(|b| !b.is_ascii_whitespace());
+    match (text.next(), text.next()) {
+        (Some(b'{'), Some(b'"' | b'}')) | (Some(b'['), Some(b'{' | b']')) => Some(false),
         // A BOM may still be on its way.
-        Some(0xef) if line.len() < 3 && b"\xef\xbb".starts_with(line) => None,
-        Some(_) => Some(true),
-        None if line.len() > LEADING_SPACE => Some(false),
-        None => None,
+        (Some(0xef), _) if line.len() < 3 && b"\xef\xbb".starts_with(line) => None,
+        (None | Some(b'{' | b'['), None) => (line.len() > LEADING_SPACE).then_some(false),
+        _ => Some(true),
     }
 }
 
@@ -372,6 +373,17 @@ mod tests {
             assert_eq!(seen.noise[0], b"> pkg@1 start\n");
         }
         assert_eq!(through(FROM_HOST, &[session]).forwarded, session);
+    }
+
+    #[test]
+    fn a_log_line_in_brackets_is_no_frame() {
+        let session = b"[dotenv@17.2.0] injecting env\n[1] x\n{ port: 3000 }\n[ {\"id\":1} ]\n[]\n{ }\n{ \t\"id\":2}\n{\n";
+        let clean = b"[ {\"id\":1} ]\n[]\n{ }\n{ \t\"id\":2}\n{\n";
+        for cut in 0..=session.len() {
+            let seen = through(FROM_UPSTREAM, &[&session[..cut], &session[cut..]]);
+            assert_eq!(seen.forwarded, clean, "cut at {cut}");
+            assert_eq!(seen.noise.len(), 3, "cut at {cut}");
+        }
     }
 
     #[test]

@@ -141,7 +141,8 @@ impl Shared {
             Ok(answered) => answered,
             Err(_) => {
                 log::error!("recording failed and is off for this session; the relay goes on");
-                drop(catch_unwind(AssertUnwindSafe(|| conversation.detach())));
+                // Its end may fail as well.
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(conversation.detach())));
                 None
             }
         };
@@ -388,4 +389,60 @@ impl Sink for FromUpstream<'_> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stdio::flow::Rules;
+    use crate::stdio::pump;
+    use bir_tap::Tap;
+    use std::io::{Read as _, Seek as _};
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+
+    /// A recorder with a fault, which is not mended by being dropped.
+    struct Faulty(Arc<AtomicU32>);
+
+    impl Tap for Faulty {
+        fn observe(&mut self, _event: bir_tap::Event<'_>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            panic!("a fault of the recorder");
+        }
+    }
+
+    impl Drop for Faulty {
+        fn drop(&mut self) {
+            panic!("a fault of the recorder's end");
+        }
+    }
+
+    #[test]
+    fn t80_a_recorder_that_panics_costs_the_record_and_no_byte() {
+        let told = Arc::new(AtomicU32::new(0));
+        let mut conversation = Conversation::new(SystemClock);
+        conversation.attach(Box::new(Faulty(Arc::clone(&told))));
+        let mut stdout = tempfile::tempfile().unwrap();
+        let host = HostEnd::new(stdout.try_clone().unwrap());
+        let (events, _told) = channel();
+        let name = ServerName::new("x").unwrap();
+        let shared = Shared::new(name, host, conversation, None, false, events);
+
+        let asked = b"{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"t\"}}\n";
+        let mut scanner = Scanner::new(Limits::default());
+        let mut from_host = FromHost::new(&shared);
+        for _ in 0..2 {
+            scanner.reset();
+            assert_eq!(from_host.message(&scanner.finish_whole(asked)), Verdict::Forward);
+        }
+        let answers = b"{\"id\":1,\"result\":{}}\n{\"id\":1,\"result\":{}}\n";
+        let rules = Rules { frames_only: true, max_message: None };
+        assert!(matches!(pump::run(&answers[..], rules, &mut FromUpstream::new(&shared)), pump::End::Drained));
+
+        assert_eq!(told.load(Ordering::Relaxed), 1, "it is asked no second time");
+        let mut said = Vec::new();
+        stdout.rewind().unwrap();
+        stdout.read_to_end(&mut said).unwrap();
+        assert_eq!(said, answers);
+    }
 }

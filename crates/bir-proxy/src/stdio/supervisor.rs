@@ -224,7 +224,8 @@ impl Supervisor {
 
     /// A message needs the sleeping upstream: start it, and open the connection as the host has opened ours.
     fn on_wake(&mut self, wake: &Wake) -> Option<u8> {
-        let opened = self.start_and_open(!wake.opening);
+        let shared = Arc::clone(&self.shared);
+        let opened = self.start_and_open(&mut shared.upstream.lock(), !wake.opening);
         self.shared.sleeping.store(false, Ordering::Release);
         let code = match opened {
             Ok(Opened::Ready) => None,
@@ -240,10 +241,9 @@ impl Supervisor {
     }
 
     /// Starts the child. With `repeat`, the host's own handshake is repeated before anything of the host goes out.
-    fn start_and_open(&mut self, repeat: bool) -> Result<Opened, SpawnError> {
+    fn start_and_open(&mut self, end: &mut UpstreamInner, repeat: bool) -> Result<Opened, SpawnError> {
         let shared = Arc::clone(&self.shared);
-        let mut end = shared.upstream.lock();
-        self.start_child_on(&mut end)?;
+        self.start_child_on(end)?;
         let (opening, initialized) = {
             let memory = shared.memory();
             (memory.to_repeat().cloned(), memory.initialized.clone())
@@ -264,6 +264,9 @@ impl Supervisor {
         }
         if let Some(initialized) = initialized {
             send(&initialized);
+        }
+        if matches!(self.ending.cause(), Some(Cause::HostClosed | Cause::HostGone)) {
+            end.close();
         }
         Ok(Opened::Ready)
     }
@@ -315,11 +318,16 @@ impl Supervisor {
         }
         self.restarts_left -= 1;
         log::warn!("the server is started once more");
+        // What the host asks once it has read the answers is for the next child, and waits for it.
+        let shared = Arc::clone(&self.shared);
+        let mut end = shared.upstream.lock();
         self.last_answers();
         if let Err(e) = self.shared.host.end_line() {
             log::debug!("{}: {e}", Direction::UpstreamToHost);
         }
-        match self.start_and_open(true) {
+        let opened = self.start_and_open(&mut end, true);
+        drop(end);
+        match opened {
             Ok(Opened::Ready) => None,
             Ok(Opened::Exited) => self.on_exit(),
             Err(e) => {
