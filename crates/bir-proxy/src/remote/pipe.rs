@@ -47,7 +47,10 @@ mod unix {
                 let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC;
                 rustix::fs::open(path, flags, Mode::empty()).ok()?
             };
-            #[expect(deprecated, reason = "its fault concerns types that change their descriptor; an OwnedFd does not")]
+            #[expect(
+                deprecated,
+                reason = "its fault concerns types that change their descriptor; an OwnedFd does not"
+            )]
             let fd = AsyncFd::with_interest(own, interest).ok()?;
             Some(Self { fd, socket })
         }
