@@ -103,7 +103,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`Error::Target`] when the target cannot be written as a `Host` header or is not the one that was leased.
+    /// [`Error::Target`] when the target is not of the origin that was leased.
     pub fn start_on(&self, lease: Lease, request: Request) -> Result<Pending, Error> {
         let Request { method, target, headers, credentials, body } = request;
         if !target.same_origin(&lease.target) {
@@ -112,7 +112,7 @@ impl Client {
             );
         }
         let plan = Plan { method, target, headers, credentials, body: body.again(), reach: Reach::Anywhere };
-        let sent = self.hand_over(&plan, body, lease.connection)?;
+        let sent = self.hand_over(&plan, body, lease.connection);
         Ok(Pending { client: self.clone(), plan, sent })
     }
 
@@ -137,13 +137,13 @@ impl Client {
 
     async fn send(&self, plan: &Plan, body: RequestBody, fresh: bool) -> Result<Sent, Error> {
         let connection = self.checkout(&plan.target, plan.reach, fresh).await?;
-        self.hand_over(plan, body, connection)
+        Ok(self.hand_over(plan, body, connection))
     }
 
-    fn hand_over(&self, plan: &Plan, body: RequestBody, mut connection: Connection) -> Result<Sent, Error> {
-        let request = self.assemble(plan, body, &connection)?;
+    fn hand_over(&self, plan: &Plan, body: RequestBody, mut connection: Connection) -> Sent {
+        let request = self.assemble(plan, body, &connection);
         let answer = Box::pin(connection.sender.try_send_request(request));
-        Ok(Sent { answer, connection })
+        Sent { answer, connection }
     }
 
     async fn checkout(&self, target: &Target, reach: Reach, fresh: bool) -> Result<Connection, Error> {
@@ -164,16 +164,14 @@ impl Client {
         plan: &Plan,
         body: RequestBody,
         connection: &Connection,
-    ) -> Result<http::Request<RequestBody>, Error> {
+    ) -> http::Request<RequestBody> {
         let mut request = http::Request::new(body);
         *request.method_mut() = plan.method.clone();
-        *request.uri_mut() =
-            if connection.absolute_form { plan.target.uri().clone() } else { plan.target.origin_form() };
-        let host = HeaderValue::from_str(plan.target.authority())
-            .map_err(|_| crate::TargetError::Invalid("its host cannot be written in a header"))?;
+        let uri = if connection.absolute_form { plan.target.uri() } else { plan.target.origin_form() };
+        *request.uri_mut() = uri.clone();
+        *request.headers_mut() = plan.headers.clone();
         let headers = request.headers_mut();
-        headers.insert(header::HOST, host);
-        headers.extend(plan.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        headers.insert(header::HOST, plan.target.host_header().clone());
         for (name, value) in plan.credentials.iter() {
             headers.insert(name.clone(), value.clone());
         }
@@ -182,7 +180,7 @@ impl Client {
         if let Some(authorization) = &connection.proxy_authorization {
             headers.insert(header::PROXY_AUTHORIZATION, authorization.clone());
         }
-        Ok(request)
+        request
     }
 }
 

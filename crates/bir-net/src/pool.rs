@@ -3,7 +3,6 @@
 //! The last used one is taken first. A server's `Keep-Alive: timeout=N` is honoured with a second to spare, because a request that meets the
 //! server's own closing on the way is lost without anyone knowing whether it was read.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,17 +13,16 @@ use crate::dial::Connection;
 
 /// How long a connection may lie idle when the server names no time. Common load balancers close at 60 s.
 const IDLE_LIMIT: Duration = Duration::from_secs(50);
-/// Idle connections kept per origin.
-const MAX_IDLE: usize = 16;
-
-type Origin = (bool, String, u16);
+/// Idle connections kept in all. A client talks to few origins, so that a list is faster than a map.
+const MAX_IDLE: usize = 32;
 
 #[derive(Default)]
 pub(crate) struct Pool {
-    idle: Mutex<HashMap<Origin, Vec<Idle>>>,
+    idle: Mutex<Vec<Idle>>,
 }
 
 struct Idle {
+    target: Target,
     connection: Connection,
     until: Instant,
 }
@@ -33,9 +31,9 @@ impl Pool {
     /// The most recently used idle connection that is not known to be closed or stale.
     pub(crate) fn take(&self, target: &Target, now: Instant) -> Option<Connection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let list = idle.get_mut(&key(target))?;
-        list.retain(|idle| idle.until > now && !idle.connection.sender.is_closed());
-        list.pop().map(|idle| idle.connection)
+        idle.retain(|idle| idle.until > now && !idle.connection.sender.is_closed());
+        let at = idle.iter().rposition(|idle| idle.target.same_origin(target))?;
+        Some(idle.remove(at).connection)
     }
 
     pub(crate) fn put(&self, target: &Target, connection: Connection, limit: Duration, now: Instant) {
@@ -43,17 +41,11 @@ impl Pool {
             return;
         }
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let list = idle.entry(key(target)).or_default();
-        if list.len() >= MAX_IDLE {
-            list.remove(0);
+        if idle.len() >= MAX_IDLE {
+            idle.remove(0);
         }
-        list.push(Idle { connection, until: now + limit });
+        idle.push(Idle { target: target.clone(), connection, until: now + limit });
     }
-}
-
-fn key(target: &Target) -> Origin {
-    let (https, host, port) = target.origin();
-    (https, host.to_owned(), port)
 }
 
 /// How long a connection that carried a response with these headers may lie idle.

@@ -78,10 +78,15 @@ impl Response {
         &self.target
     }
 
-    /// The type and subtype of the body in lower case, without parameters.
-    pub fn media_type(&self) -> Option<String> {
+    /// The type and subtype of the body as written, without parameters.
+    pub fn media_type(&self) -> Option<&str> {
         let value = self.headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
-        Some(value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+        Some(value.split(';').next().unwrap_or_default().trim())
+    }
+
+    /// Whether the body is exactly of this type, whatever its parameters.
+    pub fn is_of_type(&self, media_type: &str) -> bool {
+        self.media_type().is_some_and(|found| found.eq_ignore_ascii_case(media_type))
     }
 
     /// The next piece of the (decompressed) body, `None` at its end.

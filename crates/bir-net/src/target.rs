@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use http::Uri;
 use http::uri::{PathAndQuery, Scheme};
+use http::{HeaderValue, Uri};
 
 /// Why a text is not a URL that can be requested.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,10 +23,16 @@ pub enum TargetError {
     UserInfo,
 }
 
-/// An absolute `http` or `https` URL without credentials and without fragment.
+/// An absolute `http` or `https` URL without credentials and without fragment. Cheap to clone.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct Target(Arc<Parts>);
+
+#[derive(PartialEq, Eq)]
+struct Parts {
     uri: Uri,
+    /// Path and query alone, as the request line has them.
+    origin_form: Uri,
+    host_header: HeaderValue,
     host: String,
     port: u16,
     https: bool,
@@ -81,7 +88,10 @@ impl Target {
             None if https => 443,
             None => 80,
         };
-        Ok(Self { uri, host, port, https })
+        let host_header = HeaderValue::from_str(authority.as_str())
+            .map_err(|_| TargetError::Invalid("its host cannot be written in a header"))?;
+        let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+        Ok(Self(Arc::new(Parts { origin_form: Uri::from(path), host_header, uri, host, port, https })))
     }
 
     /// The URL a reference (`Location`, an SSE `endpoint` event) means when found at this URL (RFC 3986, section 5.2).
@@ -90,7 +100,7 @@ impl Target {
         if has_scheme(reference) {
             return Self::parse(reference);
         }
-        let scheme = if self.https { "https" } else { "http" };
+        let scheme = if self.0.https { "https" } else { "http" };
         if let Some(rest) = reference.strip_prefix("//") {
             return Self::parse(&format!("{scheme}://{rest}"));
         }
@@ -99,11 +109,11 @@ impl Target {
             None => (reference, None),
         };
         let (path, query) = if path.is_empty() {
-            (self.uri.path().to_owned(), query.or(self.uri.query()))
+            (self.0.uri.path().to_owned(), query.or(self.0.uri.query()))
         } else if path.starts_with('/') {
             (without_dots(path), query)
         } else {
-            let base = self.uri.path();
+            let base = self.0.uri.path();
             let folder = base.rfind('/').and_then(|at| base.get(..=at)).unwrap_or("/");
             (without_dots(&format!("{folder}{path}")), query)
         };
@@ -113,22 +123,22 @@ impl Target {
 
     /// Whether the scheme is `https`.
     pub fn is_https(&self) -> bool {
-        self.https
+        self.0.https
     }
 
     /// Host name in lower case, or address; IPv6 addresses without brackets.
     pub fn host(&self) -> &str {
-        self.host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(&self.host)
+        self.0.host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(&self.0.host)
     }
 
     /// The port, also when the URL leaves it out.
     pub fn port(&self) -> u16 {
-        self.port
+        self.0.port
     }
 
     /// Scheme, host and port: what "same origin" compares, and what connections are kept by.
     pub fn origin(&self) -> (bool, &str, u16) {
-        (self.https, &self.host, self.port)
+        (self.0.https, &self.0.host, self.0.port)
     }
 
     /// Whether scheme, host and port are the same.
@@ -146,29 +156,32 @@ impl Target {
 
     /// `host:port` for messages.
     pub fn host_port(&self) -> String {
-        format!("{}:{}", self.host, self.port)
+        format!("{}:{}", self.0.host, self.0.port)
     }
 
     /// `host` or `host:port` as it belongs into a `Host` header.
     pub fn authority(&self) -> &str {
-        self.uri.authority().map_or("", |authority| authority.as_str())
+        self.0.uri.authority().map_or("", |authority| authority.as_str())
     }
 
     pub(crate) fn uri(&self) -> &Uri {
-        &self.uri
+        &self.0.uri
     }
 
-    pub(crate) fn origin_form(&self) -> Uri {
-        let path = self.uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
-        Uri::from(path)
+    pub(crate) fn origin_form(&self) -> &Uri {
+        &self.0.origin_form
+    }
+
+    pub(crate) fn host_header(&self) -> &HeaderValue {
+        &self.0.host_header
     }
 }
 
 /// Scheme, host, port and path; never the query, which may hold a token.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.https { "https" } else { "http" };
-        write!(f, "{scheme}://{}{}", self.authority(), self.uri.path())
+        let scheme = if self.0.https { "https" } else { "http" };
+        write!(f, "{scheme}://{}{}", self.authority(), self.0.uri.path())
     }
 }
 

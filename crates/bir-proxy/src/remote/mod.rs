@@ -80,7 +80,7 @@ async fn relay(prepared: Prepared, tap: Option<Box<dyn Tap>>) -> u8 {
 
 async fn session(upstream: &HttpUpstream<Desk>, desk: &Desk, stay_up: bool) -> u8 {
     if let Err(failure) = upstream.connect().await {
-        log::error!("{failure}");
+        log::error!("the event stream could not be opened: {failure}");
         return refuse_all(desk, &failure.to_string()).await;
     }
     let mut source = Source::stdin();

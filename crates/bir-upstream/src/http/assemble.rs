@@ -16,7 +16,8 @@ const MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
 /// One message on its way from the upstream.
 pub(crate) struct Assembler<I: Inbox> {
-    scanner: Scanner,
+    /// Made when it is needed: it is large, and this struct is moved.
+    scanner: Option<Box<Scanner>>,
     held: Held,
     large: Option<I::Large>,
     length: u64,
@@ -36,7 +37,7 @@ impl<I: Inbox> Assembler<I> {
     /// `hold`: bytes to hold before streaming. `limit`: the longest message that is let through; with one, nothing streams.
     pub(crate) fn new(hold: usize, limit: Option<u64>) -> Self {
         Self {
-            scanner: Scanner::new(Limits { keep: 0, ..Limits::default() }),
+            scanner: None,
             held: Held::Nothing,
             large: None,
             length: 0,
@@ -105,7 +106,7 @@ impl<I: Inbox> Assembler<I> {
             return Err(Failure::TooLarge);
         }
         if let Some(large) = &mut self.large {
-            self.scanner.push(&bytes);
+            scanner(&mut self.scanner).push(&bytes);
             large.piece(bytes).await;
             return Ok(());
         }
@@ -125,7 +126,7 @@ impl<I: Inbox> Assembler<I> {
         // What begins like no message (an error page, a banner) must never be streamed to the host.
         if self.length > self.hold as u64 && self.begins_like_a_message() {
             let held = self.take_held();
-            self.scanner.push(&held);
+            scanner(&mut self.scanner).push(&held);
             let mut large = inbox.open().await;
             large.piece(held).await;
             self.large = Some(large);
@@ -168,7 +169,9 @@ impl<I: Inbox> Assembler<I> {
         (self.length, self.breaks, self.mark) = (0, 0, 0);
         self.held = Held::Nothing;
         self.large = None;
-        self.scanner.reset();
+        if let Some(scanner) = &mut self.scanner {
+            scanner.reset();
+        }
     }
 
     /// Ends the message: `look` sees it first and says what happens to it.
@@ -185,13 +188,13 @@ impl<I: Inbox> Assembler<I> {
             return false;
         }
         let handed_on = if let Some(large) = self.large.take() {
-            let message = self.scanner.finish();
+            let message = scanner(&mut self.scanner).finish();
             look(&message, None);
             large.end(&message).await;
             true
         } else if self.begins_like_a_message() {
             let bytes = self.take_held();
-            let message = self.scanner.finish_whole(&bytes);
+            let message = scanner(&mut self.scanner).finish_whole(&bytes);
             match look(&message, Some(&bytes)) {
                 Verdict::HandOn => {
                     inbox.message(bytes.clone(), &message).await;
@@ -199,8 +202,8 @@ impl<I: Inbox> Assembler<I> {
                 }
                 Verdict::WithId(id) => {
                     let spliced = with_id(&bytes, &message, &id);
-                    let mut scanner = Scanner::default();
-                    let message = scanner.finish_whole(&spliced);
+                    let mut again = Scanner::default();
+                    let message = again.finish_whole(&spliced);
                     inbox.message(spliced.clone(), &message).await;
                     true
                 }
@@ -210,9 +213,15 @@ impl<I: Inbox> Assembler<I> {
             inbox.note("upstream→host: something that is no message was dropped");
             false
         };
-        self.scanner.reset();
+        if let Some(scanner) = &mut self.scanner {
+            scanner.reset();
+        }
         handed_on
     }
+}
+
+fn scanner(place: &mut Option<Box<Scanner>>) -> &mut Scanner {
+    place.get_or_insert_with(|| Box::new(Scanner::new(Limits { keep: 0, ..Limits::default() })))
 }
 
 /// What happens to a message that was looked at. A streamed one is on its way already.

@@ -128,7 +128,7 @@ impl<I: Inbox> Shared<I> {
                 (state.link.clone(), state.session.clone(), state.generation)
             };
             if let Some(link) = link {
-                return self.post_to_link(job, &link).await;
+                return Box::pin(self.post_to_link(job, &link)).await;
             }
             let response = self.post(job, target, lease?, &session).await?;
             let status = response.status().as_u16();
@@ -136,17 +136,17 @@ impl<I: Inbox> Shared<I> {
                 job.settle().await?;
                 return self.take_answer(job, response).await;
             }
-            let (is_json, body) = error_body(response).await;
+            let (is_json, body) = Box::pin(error_body(response)).await;
             job.settle().await?;
             let may_repeat =
                 !repeated && !job.is_modern() && session.id.is_some() && !job.facts.ids.is_empty();
             if may_repeat && says_session_is_gone(status, &body) {
-                self.reinitialise(generation).await?;
+                Box::pin(self.reinitialise(generation)).await?;
                 repeated = true;
                 continue;
             }
             if self.may_be_sse(job, status) && !is_answer(&body) {
-                match Link::open(self).await {
+                match Box::pin(Link::open(self)).await {
                     Ok(link) => {
                         self.state().link = Some(link);
                         continue;
@@ -154,7 +154,7 @@ impl<I: Inbox> Shared<I> {
                     Err(failure) => self.inbox.note(&format!("no HTTP+SSE upstream either: {failure}")),
                 }
             }
-            return self.take_refusal(job, status, is_json, body).await;
+            return Box::pin(self.take_refusal(job, status, is_json, body)).await;
         }
     }
 
@@ -202,7 +202,8 @@ impl<I: Inbox> Shared<I> {
 
     fn keep_session(&self, job: &Job, response: &Response) {
         let mut state = self.state();
-        if response.target().same_origin(&self.options.target) {
+        let origin = &self.options.target;
+        if response.target() != origin && response.target().same_origin(origin) {
             state.moved_to = Some(response.target().clone());
         }
         if job.facts.method_is("initialize")
@@ -215,21 +216,21 @@ impl<I: Inbox> Shared<I> {
 
     async fn take_answer(self: &Arc<Self>, job: &mut Job, response: Response) -> Result<(), Failure> {
         let status = response.status().as_u16();
-        match response.media_type().as_deref() {
-            Some("text/event-stream") => self.take_events(job, response).await,
-            _ if job.entry.is_answered() => {
-                response.discard().await;
-                Ok(())
-            }
-            Some("application/json") => self.take_body(job, response).await,
-            media_type => {
-                let media_type = media_type.unwrap_or("a body without a type").chars().take(80).collect();
-                if !response.head_of_body(1).await.map_err(Failure::Net)?.is_empty() {
-                    return Err(Failure::MediaType(media_type));
-                }
-                self.answer_elsewhere(job, status).await
-            }
+        if response.is_of_type("text/event-stream") {
+            return Box::pin(self.take_events(job, response)).await;
         }
+        if job.entry.is_answered() {
+            response.discard().await;
+            return Ok(());
+        }
+        if response.is_of_type("application/json") {
+            return self.take_body(job, response).await;
+        }
+        let media_type = response.media_type().unwrap_or("a body without a type").chars().take(80).collect();
+        if !response.head_of_body(1).await.map_err(Failure::Net)?.is_empty() {
+            return Err(Failure::MediaType(media_type));
+        }
+        Box::pin(self.answer_elsewhere(job, status)).await
     }
 
     /// A request was taken without an answer: some servers send it on the standalone stream.
@@ -250,7 +251,7 @@ impl<I: Inbox> Shared<I> {
             assembler.body(&self.inbox, bytes).await?;
         }
         if assembler.is_empty() {
-            return self.answer_elsewhere(job, status).await;
+            return Box::pin(self.answer_elsewhere(job, status)).await;
         }
         assembler.finish(&self.inbox, |message, bytes| self.look(message, bytes, &belongs)).await;
         if job.entry.is_answered() { Ok(()) } else { Err(Failure::NotAResponse) }
@@ -307,7 +308,7 @@ impl<I: Inbox> Shared<I> {
         request.credentials = self.options.headers.credentials().clone();
         match self.client.request(request).await {
             Ok(response) if response.status() == http::StatusCode::OK => {
-                if response.media_type().as_deref() == Some("text/event-stream") {
+                if response.is_of_type("text/event-stream") {
                     Got::Stream(Box::new(response))
                 } else {
                     Got::Never(200)
@@ -404,7 +405,7 @@ pub(crate) enum Got {
 
 /// The beginning of an error body, and whether it says to be JSON.
 async fn error_body(response: Response) -> (bool, Vec<u8>) {
-    let is_json = response.media_type().as_deref() == Some("application/json");
+    let is_json = response.is_of_type("application/json");
     let body = tokio::time::timeout(ERROR_BODY_BUDGET, response.head_of_body(MAX_ERROR_BODY)).await;
     (is_json, body.ok().and_then(Result::ok).unwrap_or_default())
 }

@@ -10,12 +10,13 @@ use bir_wire::sse::{Decoder, Part};
 use bytes::Bytes;
 use http::Method;
 use tokio::sync::{oneshot, watch};
+use tokio::task::AbortHandle;
 
 use super::Failure;
 use super::events::{Belongs, Place};
 use super::inbox::Inbox;
 use super::protocol_headers::{self, SessionHeaders};
-use super::upstream::Shared;
+use super::upstream::{Shared, spawn};
 
 /// The longest endpoint address.
 const MAX_ENDPOINT: usize = 8 * 1024;
@@ -24,11 +25,17 @@ const MAX_ENDPOINT: usize = 8 * 1024;
 pub(crate) struct Link {
     endpoint: Target,
     down: watch::Receiver<bool>,
+    task: AbortHandle,
 }
 
 impl Link {
     pub(crate) fn endpoint(&self) -> &Target {
         &self.endpoint
+    }
+
+    /// Closes the stream.
+    pub(crate) fn close(&self) {
+        self.task.abort();
     }
 
     pub(crate) fn is_down(&self) -> bool {
@@ -56,23 +63,24 @@ impl Link {
             403 => return Err(Failure::Forbidden),
             status => return Err(Failure::Status(status)),
         }
-        if response.media_type().as_deref() != Some("text/event-stream") {
+        if !response.is_of_type("text/event-stream") {
             return Err(Failure::NoEndpoint("the answer to GET is no event stream"));
         }
         let (found, endpoint) = oneshot::channel();
         let (down_sender, down) = watch::channel(false);
         let reader = shared.clone();
-        shared.spawn(async move {
+        let task = spawn(async move {
             reader.read_link(response, found).await;
             let _ = down_sender.send(true);
             reader.link_went_down();
         });
-        let endpoint = tokio::time::timeout(budget, endpoint)
-            .await
-            .map_err(|_| late())?
-            .map_err(|_| Failure::NoEndpoint("the stream ended first"))?;
-        let endpoint = endpoint?;
-        Ok(Arc::new(Self { endpoint, down }))
+        let endpoint = match tokio::time::timeout(budget, endpoint).await {
+            Ok(Ok(endpoint)) => endpoint,
+            Ok(Err(_)) => Err(Failure::NoEndpoint("the stream ended first")),
+            Err(_) => Err(late()),
+        };
+        let endpoint = endpoint.inspect_err(|_| task.abort())?;
+        Ok(Arc::new(Self { endpoint, down, task }))
     }
 }
 

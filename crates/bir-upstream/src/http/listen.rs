@@ -16,7 +16,7 @@ use super::inbox::Inbox;
 use super::outgoing::{Era, Facts};
 use super::protocol_headers::{self, SessionHeaders};
 use super::session::REINIT_ID;
-use super::upstream::Shared;
+use super::upstream::{Shared, spawn};
 
 /// A stream that lasted this long was a good one: the next pause begins small again.
 const LASTED: Duration = Duration::from_secs(5);
@@ -33,7 +33,7 @@ impl<I: Inbox> Shared<I> {
         if self.is_closing() || self.state().link.is_some() {
             return;
         }
-        let task = self.spawn(self.clone().listen());
+        let task = spawn(self.clone().listen());
         let mut state = self.state();
         state.initialized = true;
         state.stop_listening();
@@ -138,7 +138,7 @@ impl<I: Inbox> Shared<I> {
 
 /// The response with our id, from a JSON body or an event stream. Other messages in the stream are not for the host.
 async fn answer_to_ours(mut response: Response) -> Option<Vec<u8>> {
-    if response.media_type().as_deref() != Some("text/event-stream") {
+    if !response.is_of_type("text/event-stream") {
         return response.head_of_body(MAX_REINIT_ANSWER).await.ok().filter(|body| is_ours(body));
     }
     let mut decoder = Decoder::new();

@@ -59,6 +59,15 @@ impl Registry {
         Entry { registry: self.clone(), state }
     }
 
+    /// Ends every task.
+    pub(crate) fn end_all(&self) {
+        for state in self.lock().iter() {
+            if let Some(task) = state.lock().task.take() {
+                task.abort();
+            }
+        }
+    }
+
     /// Whether nothing is unanswered but what lasts as long as the session.
     pub(crate) fn is_settled(&self) -> bool {
         self.lock().iter().all(|state| {

@@ -9,7 +9,7 @@ use bir_wire::{Envelope, Field, Kind, Message};
 use bytes::Bytes;
 use http::{HeaderValue, Method};
 use tokio::sync::{Semaphore, oneshot, watch};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::AbortHandle;
 
 use super::Failure;
 use super::exchange::{Job, Payload};
@@ -78,7 +78,6 @@ pub(crate) struct Shared<I: Inbox> {
     turns: Turns,
     permits: Arc<Semaphore>,
     under_way: Arc<Semaphore>,
-    tasks: Mutex<JoinSet<()>>,
     gone: watch::Sender<bool>,
 }
 
@@ -120,7 +119,6 @@ impl<I: Inbox> HttpUpstream<I> {
             turns: Turns::default(),
             permits: Arc::new(Semaphore::new(MAX_REQUESTS)),
             under_way: Arc::new(Semaphore::new(MAX_UNDER_WAY)),
-            tasks: Mutex::default(),
             gone: watch::Sender::new(false),
         }))
     }
@@ -175,7 +173,7 @@ impl<I: Inbox> HttpUpstream<I> {
         let permit =
             if facts.ids.is_empty() { None } else { Some(shared.permits.clone().try_acquire_owned()) };
         let task = match permit {
-            Some(Err(_)) => self.0.spawn(async move {
+            Some(Err(_)) => spawn(async move {
                 let _room = room;
                 let permit = shared.permits.clone().acquire_owned().await.ok();
                 let turn = shared.turns.take();
@@ -184,7 +182,7 @@ impl<I: Inbox> HttpUpstream<I> {
             permit => {
                 let turn = shared.turns.take();
                 let job = Job { facts, era, payload, turn, entry, permit: permit.and_then(Result::ok) };
-                self.0.spawn(async move {
+                spawn(async move {
                     let _room = room;
                     shared.run(job).await;
                 })
@@ -223,7 +221,7 @@ impl<I: Inbox> HttpUpstream<I> {
         let payload = Payload::Stream(Some(body), Some(facts_receiver));
         let job = Job { facts, era, payload, turn: shared.turns.take(), entry, permit: None };
         let runner = shared.clone();
-        handle.set_task(shared.spawn(async move { runner.run(job).await }));
+        handle.set_task(spawn(async move { runner.run(job).await }));
         Some(Upload { body: Some(sender), facts: facts_sender })
     }
 
@@ -252,10 +250,13 @@ impl<I: Inbox> HttpUpstream<I> {
     pub async fn close(&self) {
         let shared = &self.0;
         shared.closing.store(true, Ordering::Relaxed);
-        shared.tasks.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+        shared.registry.end_all();
         let session = {
             let mut state = shared.state();
             state.stop_listening();
+            if let Some(link) = state.link.take() {
+                link.close();
+            }
             std::mem::take(&mut state.session)
         };
         if session.id.is_none() {
@@ -302,17 +303,15 @@ impl<I: Inbox> Shared<I> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        while tasks.try_join_next().is_some() {}
-        tasks.spawn(task)
-    }
-
     pub(crate) fn link_went_down(&self) {
         if self.state().link.is_some() {
             self.gone.send_replace(true);
         }
     }
+}
+
+pub(crate) fn spawn(task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+    tokio::spawn(task).abort_handle()
 }
 
 fn without_line_end(bytes: Bytes) -> Bytes {
