@@ -71,4 +71,6 @@ if (offers.prompts) {
   const { prompts = [] } = (await attempt('prompts/list', () => client.listPrompts())) ?? {};
   for (const p of prompts) await attempt('prompts/get', () => client.getPrompt({ name: p.name, arguments: {} }));
 }
+// The proxy ends a session with a DELETE, as the specification asks; the SDK does so only when it is told.
+if (!proxy && !modern) await attempt('DELETE', () => transport.terminateSession());
 await client.close();
