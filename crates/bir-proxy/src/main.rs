@@ -8,6 +8,7 @@ mod args;
 mod exit;
 mod log;
 mod off;
+mod remote;
 mod stdio;
 
 use args::{Parsed, Relay, Target};
@@ -59,9 +60,34 @@ fn relay_one(relay: Relay) -> u8 {
                 tap: None,
             })
         }
-        Target::Remote { .. } => {
-            complain("remote servers are not reached yet");
-            exit::UPSTREAM
+        Target::Remote { url, transport, headers } => {
+            let max_message = match max_message() {
+                Ok(max) => max,
+                Err(why) => {
+                    complain(&why);
+                    return exit::USAGE;
+                }
+            };
+            let variable = std::env::var("BIR_UPSTREAM_HEADERS").ok();
+            let settings = remote::Settings {
+                url: &url,
+                transport: match transport {
+                    args::Transport::Auto => bir_upstream::http::Transport::Auto,
+                    args::Transport::Http => bir_upstream::http::Transport::Http,
+                    args::Transport::Sse => bir_upstream::http::Transport::Sse,
+                },
+                headers: &headers,
+                headers_variable: variable.as_deref(),
+                max_message,
+                stay_up: std::env::var_os("BIR_PROXY_STAY_UP").is_some_and(|v| v == "1"),
+            };
+            match remote::prepare(&settings) {
+                Ok(prepared) => remote::run(prepared, None),
+                Err(why) => {
+                    complain(&why);
+                    exit::USAGE
+                }
+            }
         }
     }
 }
