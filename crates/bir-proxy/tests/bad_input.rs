@@ -1,10 +1,11 @@
 //! What a person can get wrong: one clear line on stderr, the status that a wrapper should have, nothing on stdout.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
 
 mod common;
 
-use common::{BUDGET, PROXY, text};
 use bir_testkit::HostCommand;
+use common::{BUDGET, PROXY, text};
 use std::os::unix::fs::PermissionsExt as _;
 
 struct Refused {
@@ -60,11 +61,14 @@ fn a_wrong_command_line_is_refused_with_what_to_do() {
 fn a_command_that_cannot_be_run_is_named_with_the_status_of_a_shell() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_string_lossy().into_owned();
-    for (name, content, mode) in [("plain", "text", 0o644), ("no-interpreter", "#!/nonexistent/interpreter\n", 0o755)] {
+    for (name, content, mode) in
+        [("plain", "text", 0o644), ("no-interpreter", "#!/nonexistent/interpreter\n", 0o755)]
+    {
         std::fs::write(path(name), content).unwrap();
         std::fs::set_permissions(path(name), std::fs::Permissions::from_mode(mode)).unwrap();
     }
-    let start = |command: &str, status, parts: &[&str]| check(&["--server-name", "x", "--", command], status, parts);
+    let start =
+        |command: &str, status, parts: &[&str]| check(&["--server-name", "x", "--", command], status, parts);
     start("no-such-command-anywhere", 127, &["`no-such-command-anywhere`", "no such command", "PATH is `"]);
     start("/nonexistent/server", 127, &["`/nonexistent/server`", "no such command"]);
     start(&path("plain"), 126, &["plain`", "not executable"]);
@@ -77,19 +81,25 @@ fn a_command_that_cannot_be_run_is_named_as_well_when_switched_off() {
     for (command, status) in [("/nonexistent/server", 127), ("/etc/passwd", 126), ("/etc", 126)] {
         let refused = run_with(&["--server-name", "x", "--", command], &[("BIR_OFF", "1")]);
         assert_eq!((refused.status, refused.stdout.len()), (status, 0), "{}", refused.stderr);
-        assert!(refused.stderr.lines().count() == 1 && refused.stderr.contains(command), "{}", refused.stderr);
+        assert!(
+            refused.stderr.lines().count() == 1 && refused.stderr.contains(command),
+            "{}",
+            refused.stderr
+        );
     }
 }
 
 #[test]
 fn a_limit_that_is_no_number_is_refused() {
     for value in ["0", "-1", "10k", "1.5", "99999999999999999999999"] {
-        let refused = run_with(
-            &["--server-name", "x", "--", "cat"],
-            &[("BIR_UPSTREAM_MAX_MESSAGE_BYTES", value)],
-        );
+        let refused =
+            run_with(&["--server-name", "x", "--", "cat"], &[("BIR_UPSTREAM_MAX_MESSAGE_BYTES", value)]);
         assert_eq!((refused.status, refused.stdout.len()), (2, 0), "{value}");
-        assert!(refused.stderr.contains(&format!("BIR_UPSTREAM_MAX_MESSAGE_BYTES is `{value}`")), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains(&format!("BIR_UPSTREAM_MAX_MESSAGE_BYTES is `{value}`")),
+            "{}",
+            refused.stderr
+        );
     }
 }
 

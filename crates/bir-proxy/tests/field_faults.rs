@@ -1,11 +1,12 @@
 //! What users of such programs ran into, as far as a bridge on stdio is concerned. The number of each report is in the
 //! test's name; those that another file covers have theirs there (`t1`, `t2`, `t8`, `t11`, `t14`, `t16`, `t17`, `t19`, `t37`,
 //! `t40`, `t41`, `t79`, `t80`).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
 
 mod common;
 
-use bir_testkit::{Eras, HostCommand, On, Script, Step, TestUpstream};
+use bir_testkit::{Eras, HostCommand, On, Script, Step};
 use common::*;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -16,7 +17,9 @@ fn t5_only_the_exact_key_is_a_method() {
     let mut front = front(script).start().open();
     front.send(r#"{"jsonrpc":"2.0","id":1,"Method":"tools/call","PARAMS":{"name":"echo"}}"#).unwrap();
     // Of two methods the last counts, as for every common parser; the bytes pass either way.
-    front.send(r#"{"jsonrpc":"2.0","id":2,"method":"x/hold","method":"tools/call","params":{"name":"hold"}}"#).unwrap();
+    front
+        .send(r#"{"jsonrpc":"2.0","id":2,"method":"x/hold","method":"tools/call","params":{"name":"hold"}}"#)
+        .unwrap();
     front.send(call("3", "crash", "{}")).unwrap();
     assert_eq!(front.status(), 3);
     let stdout = text(front.stdout());
@@ -31,12 +34,21 @@ fn t5_only_the_exact_key_is_a_method() {
 fn t20_a_server_that_asks_inside_a_call_is_answered_and_the_call_ends() {
     for (method, reply) in [
         ("elicitation/create", r#"{"action":"accept","content":{"n":1.0}}"#),
-        ("sampling/createMessage", r#"{"role":"assistant","content":{"type":"text","text":"\ud83d\ude00"},"model":"m"}"#),
+        (
+            "sampling/createMessage",
+            r#"{"role":"assistant","content":{"type":"text","text":"\ud83d\ude00"},"model":"m"}"#,
+        ),
         ("roots/list", r#"{"roots":[ ]}"#),
     ] {
         let mut front = front(Script::new()).start().open();
-        let asked = front.ask(call("1", "reverse", &format!("{{\"method\":\"{method}\",\"params\":{{\"x\":1.0}}}}")));
-        assert_eq!(asked, format!("{{\"jsonrpc\":\"2.0\",\"id\":\"ask-1\",\"method\":\"{method}\",\"params\":{{\"x\":1.0}}}}"));
+        let asked =
+            front.ask(call("1", "reverse", &format!("{{\"method\":\"{method}\",\"params\":{{\"x\":1.0}}}}")));
+        assert_eq!(
+            asked,
+            format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":\"ask-1\",\"method\":\"{method}\",\"params\":{{\"x\":1.0}}}}"
+            )
+        );
         let reply = format!("{{\"jsonrpc\":\"2.0\",\"id\":\"ask-1\",\"result\":{reply}}}");
         let ended = front.ask(&reply);
         let quoted = serde_json::to_string(&reply).unwrap();
@@ -50,9 +62,15 @@ fn t20b_the_server_sees_the_capabilities_that_the_host_sent() {
     let capabilities = r#"{"sampling":{"tools":{ }},"elicitation":{"url":{},"form":{}},"roots":{"listChanged" : true},"x":1.0,"x":2}"#;
     for (method, place) in [
         ("initialize", format!("{{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{capabilities}}}")),
-        ("server/discover", format!("{{\"_meta\":{{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{capabilities}}}}}")),
+        (
+            "server/discover",
+            format!(
+                "{{\"_meta\":{{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{capabilities}}}}}"
+            ),
+        ),
     ] {
-        let script = Script::era(Eras::Dual).on(On::method(method), [Step::result("{\"seen\":${line_text}}")]);
+        let script =
+            Script::era(Eras::Dual).on(On::method(method), [Step::result("{\"seen\":${line_text}}")]);
         let mut front = front(script).start();
         let line = request("1", method, &place);
         let quoted = serde_json::to_string(&line).unwrap();
@@ -64,7 +82,9 @@ fn t20b_the_server_sees_the_capabilities_that_the_host_sent() {
 fn t22_a_changed_list_is_told_and_the_next_list_shows_it() {
     let mut front = front(Script::new()).start().open();
     assert!(!front.ask(request("1", "tools/list", "{}")).contains("\"fresh\""));
-    assert!(front.ask(call("2", "add_tool", "{\"name\":\"fresh\"}")).contains("notifications/tools/list_changed"));
+    assert!(
+        front.ask(call("2", "add_tool", "{\"name\":\"fresh\"}")).contains("notifications/tools/list_changed")
+    );
     assert!(front.next().contains("\"id\":2"));
     assert!(front.ask(request("3", "tools/list", "{}")).contains("\"fresh\""));
 }
@@ -77,7 +97,9 @@ fn t23_what_the_server_did_not_advertise_is_its_own_affair_and_passes() {
         host.send(call("1", "change", "{\"what\":\"prompts\"}")).unwrap();
         (0..3).for_each(|_| drop(host.line(BUDGET).unwrap()));
     });
-    assert!(text(&seen.host).contains("\"capabilities\":{}") && text(&seen.host).contains("prompts/list_changed"));
+    assert!(
+        text(&seen.host).contains("\"capabilities\":{}") && text(&seen.host).contains("prompts/list_changed")
+    );
 }
 
 #[test]
@@ -101,7 +123,10 @@ fn t28_a_result_that_does_not_fit_its_schema_passes() {
     let result = r#"{"content":[{"type":"text","text":"good"}],"structuredContent":{"n":"not a number"},"isError":"no","extra":{}}"#;
     let script = Script::new().on(On::tool("structured"), [Step::result(result)]);
     let mut front = front(script).start().open();
-    assert_eq!(front.ask(call("1", "structured", "{}")), format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{result}}}"));
+    assert_eq!(
+        front.ask(call("1", "structured", "{}")),
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{result}}}")
+    );
     assert_eq!(front.finish(), 0);
     assert_eq!(front.stderr_text(), "");
 }
@@ -162,14 +187,20 @@ fn t44_a_command_is_found_in_path_alone_and_a_missing_one_is_named_with_the_path
     let mut front = setup.start_as(&HostCommand::new("my-server"));
     front.close_stdin();
     assert_eq!(front.status(), 127);
-    assert!(front.stderr_text().contains("`my-server`") && front.stderr_text().contains("PATH is `/usr/bin`"));
+    assert!(
+        front.stderr_text().contains("`my-server`") && front.stderr_text().contains("PATH is `/usr/bin`")
+    );
 }
 
 #[test]
 fn t71_a_progress_token_passes_unchanged_and_none_is_invented() {
     for (meta, expected) in [("\"_meta\":{\"progressToken\":1.0}", 3), ("\"x\":1", 0)] {
         let seen = same(&Script::new(), |host| {
-            let line = request("1", "tools/call", &format!("{{\"name\":\"notify\",\"arguments\":{{\"n\":3}},{meta}}}"));
+            let line = request(
+                "1",
+                "tools/call",
+                &format!("{{\"name\":\"notify\",\"arguments\":{{\"n\":3}},{meta}}}"),
+            );
             host.send(&line).unwrap();
             (0..=expected).for_each(|_| drop(host.line(BUDGET).unwrap()));
         });
@@ -205,7 +236,9 @@ fn t89_no_secret_is_in_our_log_at_any_level() {
     let opening = INIT.replace("\"x-odd\":1.0", &format!("\"x-odd\":\"{}\"", secret(6)));
     assert!(front.ask(opening).contains("\"result\""));
     front.send(INITIALIZED).unwrap();
-    assert!(front.ask(call("1", "secret", &format!("{{\"password\":\"{}\"}}", secret(7)))).contains(&secret(1)));
+    assert!(
+        front.ask(call("1", "secret", &format!("{{\"password\":\"{}\"}}", secret(7)))).contains(&secret(1))
+    );
     assert!(front.ask(call("2", "rpc", "{}")).contains(&secret(2)));
     assert_eq!(front.ask(call("3", "crash", &format!("{{\"s\":\"{}\"}}", secret(8)))), lost_call("3"));
     assert!(front.ask(call("4", "echo", "{}")).contains("\"id\":4"));

@@ -1,4 +1,5 @@
 //! Messages of 64 MiB pass in both directions, and the proxy holds next to nothing of them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -88,7 +89,9 @@ fn an_answer_of_64_mib_from_a_server_of_either_era_passes() {
         let mut front = front(Script::era(era)).start_counting();
         front.send(modern_call("1", "sized", &format!("{{\"n\":{SIZE}}}"))).unwrap();
         let kind = if era == Eras::Modern { "\"resultType\":\"complete\"," } else { "" };
-        let around = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{{kind}\"content\":[{{\"type\":\"text\",\"text\":\"\"}}]}}}}\n");
+        let around = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{{kind}\"content\":[{{\"type\":\"text\",\"text\":\"\"}}]}}}}\n"
+        );
         let expected = (SIZE + around.len()) as u64;
         assert_eq!(front.wait_stdout_len(expected, BUDGET * 2), expected);
         let peak = peak_kib(front.pid());
@@ -107,7 +110,8 @@ fn both_directions_can_be_full_at_once() {
     for id in 0..3 {
         front.send(call(&id.to_string(), "both", &argument)).unwrap();
     }
-    let around = "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"\"}]}}\n".len();
+    let around =
+        "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"\"}]}}\n".len();
     let expected = 3 * ((8 << 20) + around) as u64;
     assert_eq!(front.wait_stdout_len(expected, BUDGET * 2), expected);
     assert_eq!(front.finish(), 0);

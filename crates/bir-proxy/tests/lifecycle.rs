@@ -1,4 +1,5 @@
 //! How the relay begins and ends: starts, deaths, restarts, signals, the end of the host.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -11,9 +12,12 @@ use std::time::Duration;
 
 #[test]
 fn the_status_of_the_upstream_is_the_status_of_the_proxy() {
-    for (step, expected) in
-        [(Step::Exit(0), 0), (Step::Exit(7), 7), (Step::Signal("SIGKILL".into()), 137), (Step::Exit(255), 255)]
-    {
+    for (step, expected) in [
+        (Step::Exit(0), 0),
+        (Step::Exit(7), 7),
+        (Step::Signal("SIGKILL".into()), 137),
+        (Step::Exit(255), 255),
+    ] {
         for on in [On::eof(), On::start()] {
             let mut front = front(Script::new().on(on.clone(), [step.clone()])).start();
             front.close_stdin();
@@ -26,7 +30,8 @@ fn the_status_of_the_upstream_is_the_status_of_the_proxy() {
 #[test]
 fn t37_an_upstream_that_dies_at_start_ends_the_proxy_with_its_status_and_its_last_words() {
     for line in [INIT.to_owned(), modern("\"probe\"", "server/discover", "")] {
-        let script = Script::era(Eras::Dual).on(On::message(1), [Step::stderr("no licence\n"), Step::Exit(9)]);
+        let script =
+            Script::era(Eras::Dual).on(On::message(1), [Step::stderr("no licence\n"), Step::Exit(9)]);
         let mut front = front(script).start();
         front.send(&line).unwrap();
         assert_eq!(front.status(), 9);
@@ -104,8 +109,10 @@ const SIGTERM: rustix::process::Signal = rustix::process::Signal::TERM;
 
 #[test]
 fn half_a_line_of_an_upstream_that_died_does_not_reach_the_host() {
-    let script = Script::new()
-        .on(On::tool("half"), [Step::bytes("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"con"), Step::Exit(2)]);
+    let script = Script::new().on(
+        On::tool("half"),
+        [Step::bytes("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"con"), Step::Exit(2)],
+    );
     let mut front = front(script).start().open();
     assert_eq!(front.ask(call("1", "half", "{}")), lost_call("1"));
     assert_eq!(front.status(), 2);
@@ -115,7 +122,8 @@ fn half_a_line_of_an_upstream_that_died_does_not_reach_the_host() {
 
 #[test]
 fn half_a_message_too_long_to_hold_leaves_the_next_line_whole() {
-    let half = |n| vec![Step::bytes("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\""), Step::Fill(n), Step::Exit(2)];
+    let half =
+        |n| vec![Step::bytes("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\""), Step::Fill(n), Step::Exit(2)];
     let mut front = front(Script::new().on(On::tool("half"), half(300_000))).start().open();
     let broken = front.ask(call("1", "half", "{}"));
     assert!(broken.starts_with("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"xxx") && !broken.contains('}'));
@@ -182,6 +190,16 @@ fn a_restart_repeats_the_legacy_handshake_and_answers_what_was_in_flight_once() 
 }
 
 #[test]
+fn what_the_host_asks_the_moment_it_hears_of_the_death_reaches_the_next_child() {
+    for _ in 0..15 {
+        let mut front = front(Script::new()).option("--restart").start().open();
+        assert_eq!(front.ask(call("1", "crash", "{}")), lost_call("1"));
+        assert!(front.ask(call("2", "echo", "{}")).contains("\"id\":2,\"result\""));
+        assert_eq!(front.finish(), 0);
+    }
+}
+
+#[test]
 fn a_restart_in_the_modern_era_is_a_new_process_and_the_accepted_probe() {
     let mut front = front(Script::era(Eras::Modern)).option("--restart").start();
     // Without a probe there is nothing to repeat.
@@ -221,7 +239,9 @@ fn a_long_message_that_was_under_way_when_the_upstream_died_is_answered_for() {
 
 #[test]
 fn an_upstream_that_a_signal_of_the_host_ended_is_not_restarted() {
-    for setup in [front(Script::new()).option("--restart"), front(Script::new()).env("BIR_PROXY_STAY_UP", "1")] {
+    for setup in
+        [front(Script::new()).option("--restart"), front(Script::new()).env("BIR_PROXY_STAY_UP", "1")]
+    {
         let mut front = setup.start().open();
         front.ask(call("1", "echo", "{}"));
         front.signal(rustix::process::Signal::INT).unwrap();
@@ -257,7 +277,9 @@ fn a_proxy_told_to_stay_answers_for_an_upstream_that_died_later() {
 #[test]
 fn signals_are_passed_on() {
     use rustix::process::Signal;
-    for (signal, name, number) in [(Signal::INT, "SIGINT", 2), (SIGTERM, "SIGTERM", 15), (Signal::HUP, "SIGHUP", 1)] {
+    for (signal, name, number) in
+        [(Signal::INT, "SIGINT", 2), (SIGTERM, "SIGTERM", 15), (Signal::HUP, "SIGHUP", 1)]
+    {
         let mut front = front(Script::new()).start().open();
         front.ask(call("1", "echo", "{}"));
         front.signal(signal).unwrap();
@@ -323,7 +345,8 @@ fn t41_a_host_that_is_killed_takes_the_tree_with_it_though_a_sibling_holds_our_i
         let script = if deaf_too { deaf() } else { Script::new() };
         let up = bir_testkit::TestUpstream::new(script).unwrap();
         let tree = unique();
-        let proxy: Vec<String> = plain(&up, &[], &tree).get_args().map(|a| a.to_string_lossy().into_owned()).collect();
+        let proxy: Vec<String> =
+            plain(&up, &[], &tree).get_args().map(|a| a.to_string_lossy().into_owned()).collect();
         // The host is a shell. Its sibling `sleep` keeps both of our pipes open when the shell is gone.
         let mut host = std::process::Command::new("sh")
             .args(["-c", "exec 3<&0; sleep 300 <&3 & echo $! >&2; \"$@\" <&3 & wait", "host", PROXY])
@@ -422,10 +445,8 @@ fn the_upstream_has_the_environment_directory_arguments_and_group_that_it_would_
 
 #[test]
 fn stderr_of_the_upstream_is_passed_on_line_by_line_under_its_name() {
-    let script = Script::new().on(
-        On::tool("talk"),
-        [Step::stderr("one\ntwo\r\n\n"), Step::stderr("three"), Step::result("{}")],
-    );
+    let script = Script::new()
+        .on(On::tool("talk"), [Step::stderr("one\ntwo\r\n\n"), Step::stderr("three"), Step::result("{}")]);
     let mut front = front(script).start().open();
     front.ask(call("1", "talk", "{}"));
     assert_eq!(front.finish(), 0);
@@ -436,7 +457,11 @@ fn stderr_of_the_upstream_is_passed_on_line_by_line_under_its_name() {
 fn t14_a_host_that_never_reads_stderr_loses_lines_and_not_the_session() {
     let script = Script::new().on(
         On::method("tools/list"),
-        [Step::StderrFill { bytes: 1 << 20, line: 80 }, Step::Chunk(bir_testkit::Chunking::default()), Step::Size(5 << 20)],
+        [
+            Step::StderrFill { bytes: 1 << 20, line: 80 },
+            Step::Chunk(bir_testkit::Chunking::default()),
+            Step::Size(5 << 20),
+        ],
     );
     let up = bir_testkit::TestUpstream::new(script).unwrap();
     let tree = unique();
@@ -461,7 +486,9 @@ fn t14_a_host_that_never_reads_stderr_loses_lines_and_not_the_session() {
 
 #[test]
 fn the_log_level_decides_what_we_say_and_the_upstream_is_always_heard() {
-    for (level, warns, debugs) in [("off", false, false), ("error", false, false), ("warn", true, false), ("debug", true, true)] {
+    for (level, warns, debugs) in
+        [("off", false, false), ("error", false, false), ("warn", true, false), ("debug", true, true)]
+    {
         let script = Script::new().on(On::start(), [Step::bytes("a banner\n"), Step::stderr("heard\n")]);
         let mut front = front(script).env("BIR_LOG", level).start().open();
         front.ask(call("1", "echo", "{}"));
@@ -513,19 +540,34 @@ fn switched_off_the_server_itself_runs_in_our_place() {
 fn a_message_beyond_the_operators_limit_ends_its_call_and_nothing_else() {
     let fits = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"";
     let exact = format!("{fits}{}\"}}", "f".repeat(1_000 - fits.len() - 2));
-    let request_line = format!("{{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"roots/list\",\"params\":\"{}\"}}", "p".repeat(2_000));
+    let request_line = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"roots/list\",\"params\":\"{}\"}}",
+        "p".repeat(2_000)
+    );
     let script = Script::new()
         .on(On::tool("exact"), [Step::answer(exact.as_str())])
         .on(On::tool("over"), [Step::answer(format!("{exact} "))])
         .on(On::method("x/big"), [Step::Size(3_000_000)])
-        .on(On::tool("ask"), [Step::message(request_line), Step::notify("x/big", &format!("\"{}\"", "n".repeat(2_000))), Step::result("{}")]);
+        .on(
+            On::tool("ask"),
+            [
+                Step::message(request_line),
+                Step::notify("x/big", &format!("\"{}\"", "n".repeat(2_000))),
+                Step::result("{}"),
+            ],
+        );
     let mut front = front(script).env("BIR_UPSTREAM_MAX_MESSAGE_BYTES", "1000").start().open();
     assert_eq!(front.ask(call("1", "exact", "{}")), exact);
     let over = front.ask(call("1", "over", "{}"));
     let refused = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"The result was too large to deliver (";
     assert!(over.starts_with(refused) && over.ends_with(" bytes)\"}],\"isError\":true}}"), "{over}");
     let big = front.ask(request("2", "x/big", "{}"));
-    assert!(big.starts_with("{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":-32000,\"message\":\"The result was too large"), "{big}");
+    assert!(
+        big.starts_with(
+            "{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":-32000,\"message\":\"The result was too large"
+        ),
+        "{big}"
+    );
     assert!(front.ask(call("3", "ask", "{}")).starts_with("{\"jsonrpc\":\"2.0\",\"id\":3"));
     assert!(front.ask(call("4", "echo", "{}")).contains("\"id\":4"));
     let refused = "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"error\":{\"code\":-32600,\"message\":\"The request was too large to deliver\"}}";

@@ -1,4 +1,5 @@
 //! What a server prints that is no message: kept from the host, shown on stderr, and bounded.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -21,7 +22,17 @@ fn t79_banners_before_and_between_frames_go_to_stderr_under_the_servers_name() {
         assert_eq!(front.finish(), 0);
         assert_eq!(text(front.stdout()), "\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
         let stderr = front.stderr_text();
-        for line in ["> pkg@1.0.0 start", "> node .", "npm notice", "  warn: \"x\"", "42", "\"a string\"", "null", "bye", "[dotenv] injecting env"] {
+        for line in [
+            "> pkg@1.0.0 start",
+            "> node .",
+            "npm notice",
+            "  warn: \"x\"",
+            "42",
+            "\"a string\"",
+            "null",
+            "bye",
+            "[dotenv] injecting env",
+        ] {
             assert!(stderr.contains(&format!("[x stdout] {line}\n")), "{line} in {stderr}");
         }
         assert!(stderr.contains("kept from the host: 9\n"), "{stderr}");
@@ -67,17 +78,19 @@ fn t17_endless_output_without_a_newline_costs_no_memory() {
 #[test]
 fn t1_a_server_with_content_length_framing_is_named_and_ends_the_session() {
     for banner in ["", "starting\n"] {
-        let script = Script::new()
-            .framing(|f| f.content_length_out = true)
-            .on(On::start(), [Step::bytes(banner)]);
+        let script =
+            Script::new().framing(|f| f.content_length_out = true).on(On::start(), [Step::bytes(banner)]);
         let mut front = front(script).start();
         front.send(INIT).unwrap();
         assert_eq!(front.status(), 1);
         assert_eq!(text(front.stdout()).trim(), "");
         let stderr = front.stderr_text();
-        let diagnosis: Vec<&str> = stderr.lines().filter(|l| l.contains("`Content-Length` framing")).collect();
+        let diagnosis: Vec<&str> =
+            stderr.lines().filter(|l| l.contains("`Content-Length` framing")).collect();
         assert_eq!(diagnosis.len(), 1, "{stderr}");
-        assert!(diagnosis[0].starts_with("bir-proxy[x]: ") && diagnosis[0].contains("one JSON message per line"));
+        assert!(
+            diagnosis[0].starts_with("bir-proxy[x]: ") && diagnosis[0].contains("one JSON message per line")
+        );
         assert_eq!(front.left(), []);
     }
 }

@@ -1,5 +1,6 @@
 //! The same session without the proxy and through it: every byte that the host reads and every byte that the upstream
 //! reads is the same.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -180,8 +181,12 @@ const NOTIFICATIONS: [&str; 8] = [
 fn every_method_of_the_host_and_its_answer_pass_in_both_eras() {
     for era in [Eras::Legacy, Eras::Modern] {
         let answers = |ok: bool| match ok {
-            true => "{\"id\" : ${id},\"result\":{\"line\":${line_text},\"n\":1.0,\"n\":-0},\"jsonrpc\":\"2.0\"}",
-            false => "{\"jsonrpc\":\"2.0\",\"error\":{\"code\" : -32601,\"message\":\"no\",\"x\":1.0},\"id\":${id}}",
+            true => {
+                "{\"id\" : ${id},\"result\":{\"line\":${line_text},\"n\":1.0,\"n\":-0},\"jsonrpc\":\"2.0\"}"
+            }
+            false => {
+                "{\"jsonrpc\":\"2.0\",\"error\":{\"code\" : -32601,\"message\":\"no\",\"x\":1.0},\"id\":${id}}"
+            }
         };
         let mut script = Script::era(era);
         for (method, is_request) in FROM_HOST {
@@ -314,7 +319,9 @@ fn t19_each_progress_arrives_before_the_next_one_is_sent() {
     for era in [Eras::Legacy, Eras::Modern] {
         // The upstream sends the next one only when the host has said that it has seen the last.
         let progress = |n: usize| {
-            format!("{{\"progressToken\":${{token}},\"progress\":{n}.0,\"total\":1e2,\"message\":\"\\u00e9\"}}")
+            format!(
+                "{{\"progressToken\":${{token}},\"progress\":{n}.0,\"total\":1e2,\"message\":\"\\u00e9\"}}"
+            )
         };
         let mut steps = Vec::new();
         for n in 1..=15 {
@@ -338,7 +345,8 @@ fn t19_each_progress_arrives_before_the_next_one_is_sent() {
 
 #[test]
 fn two_thousand_messages_in_flight_keep_their_order() {
-    let lines: String = (0..2_000).map(|n| call(&n.to_string(), "echo", &format!("{{\"n\":{n}}}")) + "\n").collect();
+    let lines: String =
+        (0..2_000).map(|n| call(&n.to_string(), "echo", &format!("{{\"n\":{n}}}")) + "\n").collect();
     let seen = same(&Script::new(), |host| {
         let mut stdin = host.take_stdin().unwrap();
         std::thread::scope(|scope| {

@@ -418,7 +418,8 @@ mod tests {
     fn a_long_message_that_must_not_stream_is_held_for_its_verdict() {
         let long = [b"{\"id\":2,\"result\":\"", &[b'x'; 3 * HOLD][..], b"\"}\n{\"id\":3}\n"].concat();
         for size in [1_000, HOLD, 2 * HOLD + 1, long.len()] {
-            let (mut flow, mut seen) = (Flow::new(FROM_UPSTREAM), Seen { swallow: Some("2"), ..Seen::default() });
+            let (mut flow, mut seen) =
+                (Flow::new(FROM_UPSTREAM), Seen { swallow: Some("2"), ..Seen::default() });
             seen.holds_all = true;
             for chunk in long.chunks(size) {
                 flow.feed(chunk, &mut seen).unwrap();

@@ -437,7 +437,10 @@ mod tests {
         }
         let answers = b"{\"id\":1,\"result\":{}}\n{\"id\":1,\"result\":{}}\n";
         let rules = Rules { frames_only: true, max_message: None };
-        assert!(matches!(pump::run(&answers[..], rules, &mut FromUpstream::new(&shared)), pump::End::Drained));
+        assert!(matches!(
+            pump::run(&answers[..], rules, &mut FromUpstream::new(&shared)),
+            pump::End::Drained
+        ));
 
         assert_eq!(told.load(Ordering::Relaxed), 1, "it is asked no second time");
         let mut said = Vec::new();

@@ -346,7 +346,8 @@ impl Supervisor {
             Some(Cause::HostClosed) => succeeded,
             Some(Cause::Unusable) => false,
             None => {
-                let by_interrupt = || status.as_ref().is_ok_and(|s| exit::of(*s) == exit::by(Signal::Interrupt));
+                let by_interrupt =
+                    || status.as_ref().is_ok_and(|s| exit::of(*s) == exit::by(Signal::Interrupt));
                 self.interrupted && (succeeded || by_interrupt())
             }
         }

@@ -1,6 +1,6 @@
 //! What the tests of the proxy share: starting it in front of a test upstream, and comparing what both sides saw with
 //! what they see without it.
-#![allow(dead_code, reason = "each test program uses a part")]
+#![allow(dead_code, unreachable_pub, reason = "each test program uses a part")]
 
 use bir_testkit::procs::{self, Proc};
 use bir_testkit::{HostCommand, Script, StdioHost, TestUpstream};
@@ -307,7 +307,8 @@ pub fn assert_bytes(what: &str, got: &[u8], expected: &[u8]) {
         return;
     }
     let at = got.iter().zip(expected).take_while(|(a, b)| a == b).count();
-    let around = |bytes: &[u8]| text(&bytes[at.saturating_sub(80).min(bytes.len())..(at + 80).min(bytes.len())]);
+    let around =
+        |bytes: &[u8]| text(&bytes[at.saturating_sub(80).min(bytes.len())..(at + 80).min(bytes.len())]);
     panic!(
         "{what}: {} bytes instead of {}, other from byte {at}\n     got …{}…\nexpected …{}…",
         got.len(),
