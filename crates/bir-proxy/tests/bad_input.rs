@@ -1,4 +1,5 @@
 //! What a person can get wrong: one clear line on stderr, the status that a wrapper should have, nothing on stdout.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
 
 mod common;

@@ -1,11 +1,12 @@
 //! What users of such programs ran into, as far as a bridge on stdio is concerned. The number of each report is in the
 //! test's name; those that another file covers have theirs there (`t1`, `t2`, `t8`, `t11`, `t14`, `t16`, `t17`, `t19`, `t37`,
 //! `t40`, `t41`, `t79`, `t80`).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
 
 mod common;
 
-use bir_testkit::{Eras, HostCommand, On, Script, Step, TestUpstream};
+use bir_testkit::{Eras, HostCommand, On, Script, Step};
 use common::*;
 use std::os::unix::fs::PermissionsExt as _;
 

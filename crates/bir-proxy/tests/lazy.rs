@@ -1,9 +1,10 @@
 //! `--lazy`: the upstream starts when it is needed, and the handshake is answered from the last start.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
 
 mod common;
 
-use bir_testkit::{Eras, On, Script, Step, TestUpstream, procs};
+use bir_testkit::{Eras, Script, TestUpstream, procs};
 use common::*;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -61,10 +62,9 @@ fn a_first_start_is_eager_and_a_second_one_sleeps_until_it_is_needed() {
         // The result is the upstream's, byte for byte; the envelope around it is the same here.
         assert_eq!(answer, learnt[0]);
         host.send(INITIALIZED).unwrap();
-        assert_eq!(
-            ask(&mut host, &opening.replace("\"id\":0", "\"id\":\"again\"")).len() >= answer.len(),
-            true
-        );
+        let again =
+            ask(&mut host, &opening.replacen("\"id\":", "\"id\":1", 1).replacen("1\"probe\"", "1.0", 1));
+        assert_eq!(again.split_once(",\"result\"").unwrap().1, answer.split_once(",\"result\"").unwrap().1);
         assert_eq!(procs::tree(host.pid()).len(), 1, "no child until it is needed");
         assert_eq!(lazy.starts(), 1);
 
@@ -197,7 +197,7 @@ fn a_long_answer_to_our_own_handshake_stays_ours() {
 
 #[test]
 fn an_upstream_that_cannot_be_started_when_it_is_needed_ends_the_proxy_as_at_any_start() {
-    let lazy = Lazy::new(Script::new().on(On::message(1).nth(2), []));
+    let lazy = Lazy::new(Script::new());
     lazy.learn(&[INIT]);
     // The same command, gone from the disk.
     let script = lazy.0.dir().join("script.json");
@@ -207,5 +207,4 @@ fn an_upstream_that_cannot_be_started_when_it_is_needed_ends_the_proxy_as_at_any
     host.send(call("1", "echo", "{}")).unwrap();
     assert_eq!(text(host.line(BUDGET).unwrap()), lost_call("1"));
     assert_eq!(host.wait_exit(BUDGET).unwrap().code(), Some(64));
-    let _ = Step::Hang;
 }

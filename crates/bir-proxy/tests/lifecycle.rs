@@ -1,4 +1,5 @@
 //! How the relay begins and ends: starts, deaths, restarts, signals, the end of the host.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -186,6 +187,16 @@ fn a_restart_repeats_the_legacy_handshake_and_answers_what_was_in_flight_once() 
     assert_eq!(front.status(), 6);
     assert_eq!(front.starts(), 2);
     assert_eq!(text(front.stdout()).lines().count(), 5);
+}
+
+#[test]
+fn what_the_host_asks_the_moment_it_hears_of_the_death_reaches_the_next_child() {
+    for _ in 0..15 {
+        let mut front = front(Script::new()).option("--restart").start().open();
+        assert_eq!(front.ask(call("1", "crash", "{}")), lost_call("1"));
+        assert!(front.ask(call("2", "echo", "{}")).contains("\"id\":2,\"result\""));
+        assert_eq!(front.finish(), 0);
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! What a server prints that is no message: kept from the host, shown on stderr, and bounded.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
 
 mod common;

@@ -1,5 +1,6 @@
 //! The same session without the proxy and through it: every byte that the host reads and every byte that the upstream
 //! reads is the same.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![cfg(target_os = "linux")]
 
 mod common;

@@ -1,4 +1,5 @@
 //! The test host, the transcript and the finder of programs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 

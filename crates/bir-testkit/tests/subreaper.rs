@@ -1,4 +1,5 @@
 //! A subreaper sees what its descendants leave behind. In a process of its own, since it changes the process.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! What the plain path allocates: nothing, once the buffers have their size; and what a scanner holds at most.
-
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(unsafe_code, reason = "a counting allocator is an unsafe trait; it only counts and hands on")]
 
 use std::alloc::{GlobalAlloc, Layout, System};

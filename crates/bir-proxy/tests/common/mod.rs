@@ -1,6 +1,6 @@
 //! What the tests of the proxy share: starting it in front of a test upstream, and comparing what both sides saw with
 //! what they see without it.
-#![allow(dead_code, reason = "each test program uses a part")]
+#![allow(dead_code, unreachable_pub, reason = "each test program uses a part")]
 
 use bir_testkit::procs::{self, Proc};
 use bir_testkit::{HostCommand, Script, StdioHost, TestUpstream};
