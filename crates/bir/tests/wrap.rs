@@ -131,6 +131,17 @@ fn a_server_that_never_answers_fails_in_time() {
 }
 
 #[test]
+fn remote_servers_are_tested_over_their_transport() {
+    let up = TestUpstream::new(with_tools(Eras::Legacy, 2)).unwrap();
+    let (http, sse) = (up.http().unwrap(), up.sse().unwrap());
+    for (url, options) in [(http.url(), &[][..]), (sse.url(), &["--transport", "sse"])] {
+        let out = bir(&[&["wrap", "--test", "--url", &url], options].concat());
+        assert_eq!(out.status.code(), Some(0), "{url}: {}", text(&out.stderr));
+        assert_eq!((field(&out, "era").as_str(), field(&out, "tools").as_str()), ("legacy", "2"), "{url}");
+    }
+}
+
+#[test]
 fn nothing_is_left_of_a_stubborn_tree() {
     let all = || Step::Ignore(["eof", "SIGTERM", "SIGINT", "SIGHUP"].map(String::from).to_vec());
     let grandchild = Step::Grandchild { seconds: 120, stubborn: true, own_group: true };
