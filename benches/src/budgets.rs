@@ -94,8 +94,8 @@ fn plan(quick: bool) -> Plan {
         blocks: if quick { 12 } else { 40 },
         calls: if quick { 200 } else { 500 },
         warm: if quick { 800 } else { 2000 },
-        turns: if quick { 3 } else { 5 },
-        span: Duration::from_millis(if quick { 100 } else { 300 }),
+        turns: if quick { 6 } else { 11 },
+        span: Duration::from_millis(if quick { 80 } else { 150 }),
     }
 }
 

@@ -129,7 +129,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Fail> {
         What::Budgets(a) => run_budgets(a),
         What::Peers(a) => {
             let c = &a.common;
-            let place = a.place.with(&c.proxy, &ours()?, &c.out);
+            let place = a.place.with(&c.proxy, &ours()?, &c.out)?;
             let parts = if a.parts.is_empty() { peers::Part::ALL.to_vec() } else { a.parts.clone() };
             if !a.report {
                 peers::measure(&place, &a.names, &parts, c.quick, c.cpu)?;
@@ -140,7 +140,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Result<(), Fail> {
             print(&text)
         }
         What::One(a) => {
-            let place = a.place.with(&a.common.proxy, &ours()?, &a.common.out);
+            let place = a.place.with(&a.common.proxy, &ours()?, &a.common.out)?;
             print(&format!("{}\n", peers::one(&place, &a.name, a.part, a.common.quick, a.common.cpu)?))
         }
     }

@@ -66,7 +66,7 @@ pub(crate) fn reverse_result(method: &str) -> &'static str {
         "sampling/createMessage" => {
             "\"result\":{\"role\":\"assistant\",\"content\":{\"type\":\"text\",\"text\":\"hi\"},\"model\":\"m\"}"
         }
-        "roots/list" => "\"result\":{\"roots\":[{\"uri\":\"file:///work\",\"name\":\"work\"}]}",
+        "roots/list" => "\"result\":{\"roots\":[{\"uri\":\"file:///project\",\"name\":\"project\"}]}",
         "ping" => "\"result\":{}",
         _ => "\"error\":{\"code\":-32601,\"message\":\"host does not know it\"}",
     }

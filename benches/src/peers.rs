@@ -64,8 +64,17 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(crate) fn with(&self, proxy: &Path, ours: &Path, out: &Path) -> Self {
-        Self { proxy: proxy.into(), ours: ours.into(), out: out.into(), ..self.clone() }
+    /// The same with absolute paths, which some peers need.
+    pub(crate) fn with(&self, proxy: &Path, ours: &Path, out: &Path) -> Result<Self, Fail> {
+        let absolute = |p: &Path| std::path::absolute(p);
+        Ok(Self {
+            table: absolute(&self.table)?,
+            here: absolute(&self.here)?,
+            installed: absolute(&self.installed)?,
+            proxy: absolute(proxy)?,
+            ours: absolute(ours)?,
+            out: absolute(out)?,
+        })
     }
 
     fn result(&self, peer: &str, part: Part) -> PathBuf {

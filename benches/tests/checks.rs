@@ -33,3 +33,26 @@ fn the_direct_ways_and_the_pump_keep_every_byte() {
         assert_eq!(other, ["non-JSON line from upstream", "upstream dies during a call"], "{peer}");
     }
 }
+
+/// A proxy that does not even start misses its budgets, is named as failed, and fails a run that is asked to check.
+#[test]
+fn a_proxy_that_does_not_start_misses_its_budgets() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("budgets");
+    let run = Command::new(env!("CARGO_BIN_EXE_driver"))
+        .args(["budgets", "--quick", "--check", "--part", "start"])
+        .args([Path::new("--out"), &out, Path::new("--node-relay"), &here.join("node/line-proxy.mjs")])
+        // The pump takes its first argument for a command, and is given an option.
+        .args(["--proxy", env!("CARGO_BIN_EXE_pump")])
+        .output()
+        .unwrap();
+    let table = String::from_utf8(run.stdout).unwrap();
+    assert_eq!(run.status.code(), Some(1), "{table}");
+    assert!(
+        table.contains("MISSED") && table.contains("bir-proxy stdio→stdio: FAILED: does not start: died"),
+        "{table}"
+    );
+    let results: Value = serde_json::from_slice(&std::fs::read(out.join("budgets.json")).unwrap()).unwrap();
+    assert!(results["ways"]["byte pump"]["values"]["start_ms"]["median"].as_f64().unwrap() > 0.0);
+    assert_eq!(results["budgets"][0]["stdio"], false);
+}

@@ -2,45 +2,14 @@
 
 #![no_main]
 
-use bir_wire::sse::{Decoder, Part, encode_event};
+use bir_wire::sse::{Decoder, encode_event};
 use libfuzzer_sys::fuzz_target;
 
 mod chunks;
 #[path = "../../crates/bir-wire/tests/reference/mod.rs"]
 mod reference;
 
-fn decode(decoder: &mut Decoder, chunks: &[&[u8]]) -> reference::Stream {
-    let mut stream = reference::Stream::default();
-    let mut data: Option<Vec<u8>> = None;
-    for chunk in chunks {
-        let mut rest = *chunk;
-        while let Some(part) = decoder.next(&mut rest) {
-            match part {
-                Part::KeepAlive => stream.comments += 1,
-                Part::Data(bytes) => {
-                    assert!(!bytes.is_empty() && !bytes.iter().any(|b| matches!(b, b'\r' | b'\n')));
-                    data.get_or_insert_default().extend_from_slice(bytes);
-                }
-                Part::DataNewline => data.get_or_insert_default().push(b'\n'),
-                Part::End(end) => {
-                    let data = data.take();
-                    assert_eq!(data.as_ref().map_or(0, Vec::len) as u64, end.data_len);
-                    stream.events.push(reference::Event {
-                        id: end.id.map(<[u8]>::to_vec),
-                        event: end.event.map(<[u8]>::to_vec),
-                        retry: end.retry,
-                        data: end.had_data.then(|| data.unwrap_or_default()),
-                    });
-                }
-            }
-        }
-        assert!(rest.is_empty());
-    }
-    stream.last_id = decoder.last_event_id().map(<[u8]>::to_vec);
-    stream.retry = decoder.retry();
-    stream.unfinished = decoder.finish();
-    stream
-}
+use reference::decode;
 
 fuzz_target!(|data: &[u8]| {
     let (chunks, input) = chunks::split(data);

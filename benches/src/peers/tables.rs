@@ -178,7 +178,7 @@ fn memory(results: &[Result]) -> String {
                 z["procs"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
             let mut row = vec![r.peer.name.clone(), procs.join(", ")];
             row.extend(["idle", "load", "peak", "end"].map(|k| mib(&z[format!("rss_{k}_kib")])));
-            row.push(z["zombies"].to_string());
+            row.push(number(z["zombies"].as_f64(), 0));
             row.extend(["exit", "exit_stubborn"].map(|k| ending::show(&z[k])));
             Some(row)
         })

@@ -1,4 +1,5 @@
 //! Compressed bodies, streamed bodies, redirects, proxies.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;
 

@@ -109,6 +109,10 @@ impl Log {
                     entry = back;
                     std::thread::sleep(Duration::from_millis(1));
                 }
+                Err(TrySendError::Disconnected(Entry::Line(line))) => {
+                    // No thread could be had; what has to be said about that is said from here.
+                    return std::io::stderr().write_all(&line).is_ok();
+                }
                 Err(_) => {
                     self.dropped.fetch_add(1, Ordering::Relaxed);
                     return false;
@@ -132,7 +136,7 @@ fn start_writer() -> SyncSender<Entry> {
             }
         }
     };
-    // Without the thread the queue has no reader and lines are dropped, which is what is left to do.
+    // Without the thread the queue has no reader, and whoever has something to say writes it.
     let _ = std::thread::Builder::new().name("log".into()).spawn(writer);
     queue
 }

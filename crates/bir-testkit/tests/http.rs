@@ -1,5 +1,7 @@
 //! The HTTP and SSE upstreams do what their scripts say.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panic")]
+
 use std::io::Read as _;
 use std::time::{Duration, Instant};
 
@@ -483,4 +485,74 @@ fn an_endpoint_event_can_say_anything() {
         .unwrap();
     let mut stream = client::send(up.port, "GET", "/mcp", &[], "", BUDGET).unwrap();
     assert_eq!(stream.event().unwrap().unwrap().data, "http://127.0.0.2:1/x");
+}
+
+#[test]
+fn a_legacy_stream_can_be_cut() {
+    let up = InsideUpstream::sse(Script::new().on(On::tool("cut"), [Step::message("{}"), Step::Cut(false)]))
+        .unwrap();
+    let mut stream = client::send(up.port, "GET", "/mcp", &[], "", BUDGET).unwrap();
+    let endpoint = stream.event().unwrap().unwrap().data;
+    client::send(up.port, "POST", &endpoint, &[], &call("cut"), BUDGET).unwrap();
+    assert_eq!(stream.event().unwrap().unwrap().data, "{}");
+    assert!(stream.event().is_err());
+}
+
+#[test]
+fn a_stream_is_taken_over_from_a_connection_that_is_still_there() {
+    let up = up(Script::new().on(
+        On::tool("x"),
+        [Step::shape(|a| a.event_ids = true), Step::message("1"), Step::wait_for("go"), Step::result("2")],
+    ));
+    let id = session(&up);
+    let mut first = post(up.port, &[("mcp-session-id", &id)], &call("x"));
+    let last = first.event().unwrap().unwrap().id.unwrap();
+    let mut second = get(up.port, &[("mcp-session-id", &id), ("last-event-id", &last)]);
+    assert!(first.event().is_err(), "cut");
+    post(up.port, &[("mcp-session-id", &id)], "{\"method\":\"go\"}");
+    assert!(second.event().unwrap().unwrap().data.contains("\"result\":2"));
+}
+
+#[test]
+fn the_own_stream_can_be_replayed_and_the_default_shape_holds_for_all() {
+    let up = up(Script::new().http(|h| {
+        h.answer.event_ids = true;
+        h.answer.format = Format::Sse;
+    }));
+    let id = session_of_stream(&up);
+    let headers = [("mcp-session-id", id.as_str())];
+    for _ in 0..2 {
+        assert!(post(up.port, &headers, &call("change")).event().unwrap().unwrap().id.is_some());
+    }
+    let mut stream = get(up.port, &headers);
+    let first = stream.event().unwrap().unwrap();
+    assert!(first.data.contains("list_changed"));
+    let second = stream.event().unwrap().unwrap();
+    drop(stream);
+    let mut again = get(up.port, &[headers[0], ("last-event-id", &first.id.unwrap())]);
+    assert_eq!(again.event().unwrap().unwrap(), second);
+}
+
+fn session_of_stream(up: &InsideUpstream) -> String {
+    let mut answer = post(up.port, &[], r#"{"id":0,"method":"initialize","params":{}}"#);
+    assert!(answer.event().unwrap().unwrap().data.contains("protocolVersion"));
+    answer.header("mcp-session-id").unwrap().to_owned()
+}
+
+#[test]
+fn a_port_that_was_free_refuses() {
+    let port = client::free_port().unwrap();
+    let refused = client::send(port, "GET", "/", &[], "", BUDGET).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn a_task_runs_over_http() {
+    let up = up(Script::new().server(|s| s.tasks = true).on(On::tool("x"), [Step::result("{}")]));
+    let id = session(&up);
+    let headers = [("mcp-session-id", id.as_str())];
+    let call = r#"{"id":1,"method":"tools/call","params":{"name":"x","task":{}}}"#;
+    assert!(post(up.port, &headers, call).text().unwrap().contains("task-1"));
+    let result = r#"{"id":2,"method":"tasks/result","params":{"taskId":"task-1"}}"#;
+    assert!(post(up.port, &headers, result).text().unwrap().contains("related-task"));
 }

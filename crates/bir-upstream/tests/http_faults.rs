@@ -1,4 +1,5 @@
 //! What goes wrong with a remote upstream, and what the host is told.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;
 

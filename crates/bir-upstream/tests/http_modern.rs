@@ -1,4 +1,5 @@
 //! Streamable HTTP of the modern era (2026-07-28) against scripted servers.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;
 

@@ -39,6 +39,8 @@ fn messages() -> Vec<(&'static str, Vec<u8>)> {
     let prose =
         "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich. 日本語の文章もここにあります。\\n";
     let prose = format!(r#"{{"type":"text","text":"{}"}}"#, prose.repeat(SIZE / prose.len()));
+    let escapes = r"\u65e5\u672c\u8a9e text ";
+    let escapes = format!(r#"{{"type":"text","text":"{}"}}"#, escapes.repeat(SIZE / escapes.len()));
     let base64 = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ";
     let image = format!(r#"{{"type":"image","data":"{}"}}"#, base64.repeat(SIZE / base64.len()));
     let row =
@@ -48,6 +50,7 @@ fn messages() -> Vec<(&'static str, Vec<u8>)> {
         ("call_150B", call.as_bytes().to_vec()),
         ("code_10MB", answer(&text)),
         ("prose_10MB", answer(&prose)),
+        ("escapes_10MB", answer(&escapes)),
         ("base64_10MB", answer(&image)),
         ("rows_10MB", answer(&rows)),
     ]

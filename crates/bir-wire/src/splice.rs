@@ -337,3 +337,114 @@ fn value(bytes: &[u8], mut i: usize) -> Option<usize> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(start: usize, end: usize) -> Span {
+        Span { start: start as u64, end: end as u64 }
+    }
+
+    fn edited(message: &str, edit: impl FnOnce(&mut Edits, Span)) -> Result<String, SpliceError> {
+        let mut edits = Edits::new();
+        edit(&mut edits, span(0, message.len()));
+        let mut out = b"kept".to_vec();
+        let done = edits.apply(message.as_bytes(), &mut out);
+        assert!(out.starts_with(b"kept") && (done.is_ok() || out.len() == 4));
+        done.map(|()| String::from_utf8_lossy(&out[4..]).into_owned())
+    }
+
+    #[test]
+    fn removing() {
+        for (message, keys, expected) in [
+            (r#"{"a":1}"#, &["a"][..], "{}"),
+            (r#"{ "a" : 1 }"#, &["a"], "{  }"),
+            (r#"{"a":1,"b":2,"c":3}"#, &["a"], r#"{"b":2,"c":3}"#),
+            (r#"{"a":1,"b":2,"c":3}"#, &["b"], r#"{"a":1,"c":3}"#),
+            (r#"{"a":1,"b":2,"c":3}"#, &["c"], r#"{"a":1,"b":2}"#),
+            (r#"{"a":1,"b":2,"c":3}"#, &["a", "b"], r#"{"c":3}"#),
+            (r#"{"a":1,"b":2,"c":3}"#, &["c", "a"], r#"{"b":2}"#),
+            (r#"{"a":1,"b":2,"c":3}"#, &["b", "c"], r#"{"a":1}"#),
+            (r#"{"a":1,"b":2,"c":3}"#, &["a", "b", "c"], "{}"),
+            (r#"{"a":1,"b":2,"a":{"a":3},"a":4}"#, &["a", "a"], r#"{"b":2}"#),
+            (r#"{"x":{"a":1},"\u0061":"}\"]","A":0}"#, &["a"], r#"{"x":{"a":1},"A":0}"#),
+            ("{ \"a\" : [ 1 , {} ] ,\n \"b\" : 2 }", &["b"], "{ \"a\" : [ 1 , {} ]  }"),
+            ("{ \"a\" : [ 1 , {} ] ,\n \"b\" : 2 }", &["a"], "{ \n \"b\" : 2 }"),
+            (r#"{"a":1}"#, &["z"], r#"{"a":1}"#),
+        ] {
+            let got =
+                edited(message, |edits, object| keys.iter().for_each(|key| edits.remove_key(object, key)));
+            assert_eq!(got.as_deref(), Ok(expected), "{message} without {keys:?}");
+        }
+    }
+
+    #[test]
+    fn inserting() {
+        for (message, expected) in [
+            ("{}", r#"{"k\"":[1]}"#),
+            ("{ }", r#"{"k\"":[1] }"#),
+            (r#"{"a":1}"#, r#"{"k\"":[1],"a":1}"#),
+            (r#"{ "a":1 }"#, r#"{"k\"":[1], "a":1 }"#),
+        ] {
+            assert_eq!(edited(message, |e, o| e.insert_key(o, "k\"", b"[1]")).as_deref(), Ok(expected));
+        }
+        let both = |message| {
+            edited(message, |e, o| {
+                e.remove_key(o, "a");
+                e.insert_key(o, "a", b"2");
+                e.insert_key(o, "b", b"3");
+            })
+        };
+        assert_eq!(both(r#"{"a":1}"#).as_deref(), Ok(r#"{"a":2,"b":3}"#));
+        assert_eq!(both(r#"{"a":1,"c":4}"#).as_deref(), Ok(r#"{"a":2,"b":3,"c":4}"#));
+        assert_eq!(both("{}").as_deref(), Ok(r#"{"a":2,"b":3}"#));
+    }
+
+    #[test]
+    fn edits_of_nested_objects_in_any_order() {
+        let message = r#"{"id":1,"params":{"name":"x","arguments":{"a":1,"b":2}}}"#;
+        let got = edited(message, |edits, _| {
+            edits.remove_key(span(41, 54), "a");
+            edits.insert_key(span(17, 55), "_meta", b"{}");
+            edits.replace(span(6, 7), b"\"new\"");
+            edits.replace(span(56, 56), b"\n");
+        });
+        assert_eq!(
+            got.as_deref(),
+            Ok("{\"id\":\"new\",\"params\":{\"_meta\":{},\"name\":\"x\",\"arguments\":{\"b\":2}}}\n")
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let overlap = edited(r#"{"a":{"b":1}}"#, |e, o| {
+            e.remove_key(o, "a");
+            e.replace(span(10, 11), b"2");
+        });
+        assert_eq!(overlap, Err(SpliceError::Overlap));
+        assert_eq!(edited("{}", |e, _| e.replace(span(1, 3), b"")), Err(SpliceError::OutOfRange));
+        assert_eq!(edited("{}", |e, _| e.replace(span(2, 1), b"")), Err(SpliceError::OutOfRange));
+        assert_eq!(edited("{}", |e, _| e.remove_key(span(0, 9), "a")), Err(SpliceError::OutOfRange));
+        for no_object in [
+            "",
+            "[]",
+            "1",
+            "{",
+            "{}}",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{\"a\":1,}",
+            "{\"a",
+            "{\"a\":\"\\",
+            " {}",
+            "{\"a\":]}",
+        ] {
+            assert_eq!(
+                edited(no_object, |e, o| e.remove_key(o, "a")),
+                Err(SpliceError::NotAnObject),
+                "{no_object}"
+            );
+        }
+    }
+}

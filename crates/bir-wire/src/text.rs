@@ -173,7 +173,9 @@ mod tests {
 
     #[test]
     fn half_a_pair_is_replaced_and_equals_nothing() {
-        for token in [r#""\ud800""#, r#""\udc00""#, r#""a\ud800\u0041""#, r#""\ud800\ud800""#] {
+        for token in
+            [r#""\ud800\ue000""#, r#""\ud800""#, r#""\udc00""#, r#""a\ud800\u0041""#, r#""\ud800\ud800""#]
+        {
             let text = decode(token.as_bytes()).unwrap();
             assert!(text.contains('\u{fffd}'));
             assert!(!is(token.as_bytes(), &text));

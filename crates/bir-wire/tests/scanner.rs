@@ -1,4 +1,5 @@
 //! The scanner against tables: fields, kinds, faults, and every split of every message.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use bir_wire::{Envelope, Fault, FaultKind, Field, Kind, Limits, Message, Scanner, Span};
 

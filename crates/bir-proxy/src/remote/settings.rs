@@ -1,5 +1,6 @@
 //! What the command line and the environment say about a remote server, checked before anything starts.
 
+use std::ffi::OsStr;
 use std::time::Duration;
 
 use bir_net::{Proxies, Target};
@@ -16,7 +17,7 @@ pub(crate) struct Settings<'a> {
     /// Each `--header`.
     pub(crate) headers: &'a [String],
     /// The value of `BIR_UPSTREAM_HEADERS`, which was taken out of the environment.
-    pub(crate) headers_variable: Option<&'a str>,
+    pub(crate) headers_variable: Option<&'a OsStr>,
     pub(crate) max_message: Option<usize>,
     pub(crate) stay_up: bool,
 }
@@ -34,8 +35,13 @@ pub(crate) struct Prepared {
 /// One line that says what is wrong and what to do; it holds no header value.
 pub(crate) fn prepare(settings: &Settings<'_>) -> Result<Prepared, String> {
     let target = Target::parse(settings.url).map_err(|error| format!("`--url`: {error}"))?;
+    let variable = settings.headers_variable.map(|value| {
+        value
+            .to_str()
+            .ok_or_else(|| "BIR_UPSTREAM_HEADERS is not valid UTF-8; it takes a JSON object".to_owned())
+    });
     let headers =
-        UpstreamHeaders::from_sources(settings.headers_variable, settings.headers.iter().map(String::as_str))
+        UpstreamHeaders::from_sources(variable.transpose()?, settings.headers.iter().map(String::as_str))
             .map_err(|error| error.to_string())?;
     let proxies = Proxies::from_env().map_err(|error| error.to_string())?;
     let connect_timeout = connect_timeout(std::env::var_os(CONNECT_TIMEOUT).as_deref())?;
@@ -51,7 +57,7 @@ pub(crate) fn prepare(settings: &Settings<'_>) -> Result<Prepared, String> {
     Ok(Prepared { options, stay_up: settings.stay_up })
 }
 
-fn connect_timeout(value: Option<&std::ffi::OsStr>) -> Result<Duration, String> {
+fn connect_timeout(value: Option<&OsStr>) -> Result<Duration, String> {
     let Some(value) = value.filter(|value| !value.is_empty()) else {
         return Ok(bir_net::DEFAULT_CONNECT_TIMEOUT);
     };
@@ -67,7 +73,6 @@ fn connect_timeout(value: Option<&std::ffi::OsStr>) -> Result<Duration, String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ffi::OsStr;
 
     #[test]
     fn the_connect_budget_is_a_number_of_milliseconds() {

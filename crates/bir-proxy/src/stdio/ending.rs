@@ -57,11 +57,12 @@ enum Phase {
 #[derive(Debug)]
 pub(super) struct Ending {
     phase: Phase,
+    cause: Option<Cause>,
 }
 
 impl Ending {
     pub(super) fn new() -> Self {
-        Self { phase: Phase::Running }
+        Self { phase: Phase::Running, cause: None }
     }
 
     /// Something asks for the end. What ends sooner wins.
@@ -75,7 +76,13 @@ impl Ending {
         };
         if self.phase == Phase::Running || next.kill_at(now) < self.phase.kill_at(now) {
             self.phase = next;
+            self.cause = Some(cause);
         }
+    }
+
+    /// What decides the end; `None` while nothing has asked for it.
+    pub(super) fn cause(&self) -> Option<Cause> {
+        self.cause
     }
 
     pub(super) fn is_running(&self) -> bool {

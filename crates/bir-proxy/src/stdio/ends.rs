@@ -3,12 +3,17 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::process::ChildStdin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The host's end: stdout, shared by the pump that forwards the upstream and whoever answers in its place.
 ///
 /// A duplicate of descriptor 1 and not `std::io::stdout`, whose line buffer would copy every message.
-pub(super) struct HostEnd(Mutex<HostInner>);
+pub(super) struct HostEnd {
+    inner: Mutex<HostInner>,
+    /// The upstream's bytes are being written: the host has not taken them yet.
+    writing: AtomicBool,
+}
 
 struct HostInner {
     stdout: File,
@@ -18,24 +23,41 @@ struct HostInner {
 
 impl HostEnd {
     pub(super) fn new(stdout: File) -> Self {
-        Self(Mutex::new(HostInner { stdout, mid_line: false }))
+        Self { inner: Mutex::new(HostInner { stdout, mid_line: false }), writing: AtomicBool::new(false) }
     }
 
     /// Bytes of the upstream, as they came.
     pub(super) fn forward(&self, bytes: &[u8]) -> io::Result<()> {
-        let mut inner = lock(&self.0);
-        inner.stdout.write_all(bytes)?;
+        let mut inner = lock(&self.inner);
+        self.writing.store(true, Ordering::Relaxed);
+        let written = inner.stdout.write_all(bytes);
+        self.writing.store(false, Ordering::Relaxed);
+        written?;
         inner.mid_line = bytes.last().is_some_and(|&b| b != b'\n');
         Ok(())
     }
 
-    /// A line of our own. An upstream that died in the middle of a line leaves it to us to end that line.
+    /// A line of our own.
     pub(super) fn say(&self, line: &[u8]) -> io::Result<()> {
-        let mut inner = lock(&self.0);
-        if std::mem::take(&mut inner.mid_line) {
-            inner.stdout.write_all(b"\n")?;
-        }
+        let mut inner = lock(&self.inner);
+        inner.end_line()?;
         inner.stdout.write_all(line)
+    }
+
+    /// An upstream that died in the middle of a line leaves it to us to end that line.
+    pub(super) fn end_line(&self) -> io::Result<()> {
+        lock(&self.inner).end_line()
+    }
+
+    /// Whether the host still has to take what the upstream has said.
+    pub(super) fn is_behind(&self) -> bool {
+        self.writing.load(Ordering::Relaxed)
+    }
+}
+
+impl HostInner {
+    fn end_line(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.mid_line) { self.stdout.write_all(b"\n") } else { Ok(()) }
     }
 }
 
@@ -66,30 +88,41 @@ impl UpstreamEnd {
     /// child that they were meant for has been answered for.
     pub(super) fn forward(&self, bytes: &[u8], generation: u32) -> io::Result<()> {
         let mut inner = self.lock();
-        if generation < inner.generation { Ok(()) } else { inner.forward(bytes) }
+        let is_stale = generation < inner.generation;
+        inner.pass(bytes, is_stale)
     }
 
     /// Lets the child read the end of its stdin, unless a write to it is stuck; then a signal must do.
     pub(super) fn disconnect(&self) {
         if let Ok(mut inner) = self.0.try_lock() {
-            inner.stdin = None;
+            inner.close();
         }
     }
 }
 
 impl UpstreamInner {
-    pub(super) fn forward(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    /// A line of our own.
+    pub(super) fn say(&mut self, line: &[u8]) -> io::Result<()> {
+        self.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(line))
+    }
+
+    fn pass(&mut self, mut bytes: &[u8], is_stale: bool) -> io::Result<()> {
         if self.skip_line {
             let Some(end) = bytes.iter().position(|&b| b == b'\n') else { return Ok(()) };
             bytes = &bytes[end + 1..];
             self.skip_line = false;
         }
-        let Some(last) = bytes.last() else { return Ok(()) };
+        let Some(last) = bytes.last().filter(|_| !is_stale) else { return Ok(()) };
         self.mid_line = *last != b'\n';
         match &mut self.stdin {
             Some(stdin) => stdin.write_all(bytes),
             None => Ok(()),
         }
+    }
+
+    /// Lets the child read the end of its stdin.
+    pub(super) fn close(&mut self) {
+        self.stdin = None;
     }
 
     /// From now on the host speaks to this child.

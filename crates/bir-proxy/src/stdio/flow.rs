@@ -19,7 +19,7 @@ use std::ops::Range;
 /// than that is writing in pieces itself.
 pub(crate) const HOLD: usize = 64 * 1024;
 
-/// White space before a line's first character that is looked through to tell noise from a frame.
+/// White space at a line's beginning that is looked through to tell noise from a frame.
 const LEADING_SPACE: usize = 4 * 1024;
 
 /// What becomes of a message.
@@ -36,6 +36,9 @@ pub(crate) trait Sink {
     /// A message is complete; none of its held bytes, or not the last of its streamed bytes, has gone on yet.
     /// A verdict on a message that streamed comes too late and is ignored.
     fn message(&mut self, message: &Message<'_>) -> Verdict;
+    /// A message that is too long to be held is about to stream. `false`: it is held all the same, since a verdict on it
+    /// is needed.
+    fn streams(&mut self) -> bool;
     /// Bytes for the other side.
     fn forward(&mut self, bytes: &[u8]) -> io::Result<()>;
     /// Part of an upstream line that is no frame; `end` with its last part.
@@ -131,7 +134,7 @@ impl Flow {
         }
         self.scanner.reset();
         let message = self.scanner.finish_whole(line);
-        if self.rules.max_message.is_some_and(|max| line.len() > max) {
+        if self.rules.max_message.is_some_and(|max| content_len(line) > max) {
             flush(chunk, run, sink)?;
             sink.oversized(&message);
             return Ok(());
@@ -187,15 +190,17 @@ impl Flow {
             self.state = if end { State::Held } else { State::Noise };
             return Ok(());
         }
-        let hold = self.rules.max_message.unwrap_or(HOLD);
-        if end && self.held.len() <= hold {
+        let too_long = content_len(&self.held) > self.rules.max_message.unwrap_or(HOLD);
+        if end && !(too_long && self.rules.max_message.is_some()) {
             self.scanner.reset();
             let verdict = sink.message(&self.scanner.finish_whole(&self.held));
             let forwarded = if verdict == Verdict::Forward { sink.forward(&self.held) } else { Ok(()) };
+            // Worth keeping for the next split line, unless one long line made it large.
             self.held.clear();
+            self.held.shrink_to(HOLD);
             return forwarded;
         }
-        if self.held.len() > hold {
+        if too_long && (self.rules.max_message.is_some() || sink.streams()) {
             return self.release(end, sink);
         }
         Ok(())
@@ -213,10 +218,7 @@ impl Flow {
             }
             return Ok(());
         }
-        self.state = if end { State::Held } else { State::Streaming };
-        if end {
-            sink.message(&self.scanner.finish());
-        }
+        self.state = State::Streaming;
         let forwarded = sink.forward(&held);
         // The buffer is worth keeping for the next split line, unless one huge line made it large.
         self.held = held;
@@ -226,22 +228,29 @@ impl Flow {
     }
 }
 
+/// A line's length without what ends it.
+fn content_len(line: &[u8]) -> usize {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line).len()
+}
+
 fn flush(chunk: &[u8], run: &mut Range<usize>, sink: &mut impl Sink) -> io::Result<()> {
     let bytes = &chunk[std::mem::replace(run, 0..0)];
     if bytes.is_empty() { Ok(()) } else { sink.forward(bytes) }
 }
 
-/// Whether a line is no frame: its first character after white space (and a BOM) is neither `{` nor `[`. `None` while
-/// there is nothing but white space. A line of white space alone is not noise: it separates frames.
+/// Whether a line is no frame: after white space (and a BOM) it begins neither as an object nor as an array of objects.
+/// Log lines do begin with a bracket: `[dotenv@17.2.0] injecting env`, `{ port: 3000 }`. `None` while that is open. A
+/// line of white space alone is not noise: it separates frames.
 fn is_noise(line: &[u8]) -> Option<bool> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-    match line.iter().find(|b| !b.is_ascii_whitespace()) {
-        Some(b'{' | b'[') => Some(false),
+    let mut text = line.iter().filter(|b| !b.is_ascii_whitespace());
+    match (text.next(), text.next()) {
+        (Some(b'{'), Some(b'"' | b'}')) | (Some(b'['), Some(b'{' | b']')) => Some(false),
         // A BOM may still be on its way.
-        Some(0xef) if line.len() < 3 && b"\xef\xbb".starts_with(line) => None,
-        Some(_) => Some(true),
-        None if line.len() > LEADING_SPACE => Some(false),
-        None => None,
+        (Some(0xef), _) if line.len() < 3 && b"\xef\xbb".starts_with(line) => None,
+        (None | Some(b'{' | b'['), None) => (line.len() > LEADING_SPACE).then_some(false),
+        _ => Some(true),
     }
 }
 
@@ -262,6 +271,7 @@ mod tests {
         noise_open: bool,
         oversized: Vec<String>,
         swallow: Option<&'static str>,
+        holds_all: bool,
     }
 
     impl Sink for Seen {
@@ -272,6 +282,9 @@ mod tests {
                 if self.swallow.is_some_and(|s| s == id) { Verdict::Swallow } else { Verdict::Forward };
             self.messages.push((id, message.len()));
             verdict
+        }
+        fn streams(&mut self) -> bool {
+            !self.holds_all
         }
         fn forward(&mut self, bytes: &[u8]) -> io::Result<()> {
             assert!(!bytes.is_empty());
@@ -363,6 +376,17 @@ mod tests {
     }
 
     #[test]
+    fn a_log_line_in_brackets_is_no_frame() {
+        let session = b"[dotenv@17.2.0] injecting env\n[1] x\n{ port: 3000 }\n[ {\"id\":1} ]\n[]\n{ }\n{ \t\"id\":2}\n{\n";
+        let clean = b"[ {\"id\":1} ]\n[]\n{ }\n{ \t\"id\":2}\n{\n";
+        for cut in 0..=session.len() {
+            let seen = through(FROM_UPSTREAM, &[&session[..cut], &session[cut..]]);
+            assert_eq!(seen.forwarded, clean, "cut at {cut}");
+            assert_eq!(seen.noise.len(), 3, "cut at {cut}");
+        }
+    }
+
+    #[test]
     fn endless_noise_is_not_held() {
         let (mut flow, mut seen) = (Flow::new(FROM_UPSTREAM), Seen::default());
         flow.feed(b"no newline ", &mut seen).unwrap();
@@ -388,6 +412,34 @@ mod tests {
         flow.feed(b"{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n{\"id\":2", &mut seen).unwrap();
         flow.feed(b"}\n", &mut seen).unwrap();
         assert_eq!(seen.forwarded, b"{\"id\":1}\n{\"id\":3}\n");
+    }
+
+    #[test]
+    fn a_long_message_that_must_not_stream_is_held_for_its_verdict() {
+        let long = [b"{\"id\":2,\"result\":\"", &[b'x'; 3 * HOLD][..], b"\"}\n{\"id\":3}\n"].concat();
+        for size in [1_000, HOLD, 2 * HOLD + 1, long.len()] {
+            let (mut flow, mut seen) =
+                (Flow::new(FROM_UPSTREAM), Seen { swallow: Some("2"), ..Seen::default() });
+            seen.holds_all = true;
+            for chunk in long.chunks(size) {
+                flow.feed(chunk, &mut seen).unwrap();
+            }
+            assert_eq!(seen.forwarded, b"{\"id\":3}\n", "chunks of {size}");
+            assert!(flow.held.capacity() <= HOLD);
+        }
+    }
+
+    #[test]
+    fn the_operators_limit_is_on_the_message_without_its_line_end() {
+        let rules = Rules { frames_only: true, max_message: Some(8) };
+        for session in [&b"{\"id\":1}\n"[..], b"{\"id\":1}\r\n"] {
+            for cut in 0..=session.len() {
+                let seen = through(rules, &[&session[..cut], &session[cut..]]);
+                assert_eq!((seen.forwarded, seen.oversized.len()), (session.to_vec(), 0), "cut at {cut}");
+            }
+        }
+        let seen = through(rules, &[b"{\"id\":1} \r\n"]);
+        assert_eq!((seen.forwarded.len(), seen.oversized.len()), (0, 1));
     }
 
     #[test]

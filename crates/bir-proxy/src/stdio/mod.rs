@@ -59,6 +59,8 @@ enum Event {
     UpstreamExited { start: u32 },
     /// The child of this start has closed its stdout, and all of it has been forwarded.
     UpstreamDrained { start: u32 },
+    /// The child of this start has closed its stderr, and its last words are queued for ours.
+    UpstreamSilent { start: u32 },
     /// The upstream speaks `Content-Length` framing.
     ContentLengthFraming,
     /// The host has asked something for the first time.

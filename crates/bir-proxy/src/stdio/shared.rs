@@ -8,7 +8,7 @@ use super::{Event, OWN_IDS};
 use crate::{answer, log};
 use bir_model::{Direction, ServerName};
 use bir_tap::{Asked, Conversation, SystemClock};
-use bir_wire::{Field, Kind, Limits, Message, Scanner};
+use bir_wire::{Envelope, Field, Kind, Limits, Message, Scanner};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -49,6 +49,8 @@ pub(super) struct Shared {
     conversation: Mutex<Conversation<SystemClock>>,
     memory: Mutex<Memory>,
     cache: Mutex<Option<Cache>>,
+    /// The id of our own request that the upstream has not answered.
+    own_request: Mutex<Option<Vec<u8>>>,
     events: Sender<Event>,
 }
 
@@ -73,6 +75,7 @@ impl Shared {
             conversation: Mutex::new(conversation),
             memory: Mutex::new(Memory::default()),
             cache: Mutex::new(cache),
+            own_request: Mutex::new(None),
             events,
         }
     }
@@ -101,6 +104,26 @@ impl Shared {
         unanswered.iter().try_for_each(|request| self.host.say(&answer::line(request, &text)))
     }
 
+    /// A request of our own is about to go out.
+    pub(super) fn asks(&self, id: &[u8]) {
+        *lock(&self.own_request) = Some(id.to_vec());
+    }
+
+    /// Whether this is the answer to our own request. The host may use ids like ours, so it counts once, and only while
+    /// we wait for it.
+    fn is_own_answer(&self, envelope: &Envelope) -> bool {
+        let Some(id) = envelope.raw(Field::Id).filter(|id| id.starts_with(OWN_IDS)) else { return false };
+        if envelope.has(Field::Method) {
+            return false;
+        }
+        let mut own = lock(&self.own_request);
+        let is_own = own.as_deref() == Some(id);
+        if is_own {
+            *own = None;
+        }
+        is_own
+    }
+
     /// Keeps the answer to an opening for later starts.
     pub(super) fn keep_answer(&self, opening: &Opening, member: &str) {
         let mut cache = lock(&self.cache);
@@ -120,7 +143,8 @@ impl Shared {
             Ok(answered) => answered,
             Err(_) => {
                 log::error!("recording failed and is off for this session; the relay goes on");
-                drop(catch_unwind(AssertUnwindSafe(|| conversation.detach())));
+                // Its end may fail as well.
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(conversation.detach())));
                 None
             }
         };
@@ -136,13 +160,15 @@ impl Shared {
 pub(super) struct FromHost<'a> {
     shared: &'a Shared,
     answers: Scanner,
-    /// Of the message that passed last.
+    /// Of the message that is passing.
     generation: u32,
+    /// A long message is passing, and its beginning went to the child of this generation.
+    streaming: Option<u32>,
 }
 
 impl<'a> FromHost<'a> {
     pub(super) fn new(shared: &'a Shared) -> Self {
-        Self { shared, answers: Scanner::new(Limits::default()), generation: 0 }
+        Self { shared, answers: Scanner::new(Limits::default()), generation: 0, streaming: None }
     }
 
     /// While the upstream sleeps: answers an opening from the cache, and wakes the upstream for anything else.
@@ -167,11 +193,15 @@ impl<'a> FromHost<'a> {
         } else if message.envelope().text_is(Field::Method, "notifications/initialized") {
             return Verdict::Swallow;
         }
+        self.wake(opening.is_some());
+        Verdict::Forward
+    }
+
+    fn wake(&self, opening: bool) {
         let (started, wait) = sync_channel(1);
-        self.shared.tell(Event::Wake(Wake { opening: opening.is_some(), started }));
+        self.shared.tell(Event::Wake(Wake { opening, started }));
         // The supervisor answers within its own budget or ends the process.
         let _ = wait.recv();
-        Verdict::Forward
     }
 }
 
@@ -185,7 +215,9 @@ pub(super) struct Wake {
 impl Sink for FromHost<'_> {
     fn message(&mut self, message: &Message<'_>) -> Verdict {
         let shared = self.shared;
-        (_, self.generation) = shared.observe(Direction::HostToUpstream, message);
+        let (_, generation) = shared.observe(Direction::HostToUpstream, message);
+        let began = self.streaming.take();
+        self.generation = began.unwrap_or(generation);
         if message.kind() == Kind::Request && !shared.seen.asked.swap(true, Ordering::Relaxed) {
             shared.tell(Event::FirstRequest);
         }
@@ -205,13 +237,23 @@ impl Sink for FromHost<'_> {
                 return Verdict::Swallow;
             }
         }
-        if shared.gone.load(Ordering::Acquire) {
+        // A long message whose child died under it has reached nobody as a whole. No other can be in flight since then.
+        if shared.gone.load(Ordering::Acquire) || self.generation != generation {
             if shared.answer_for_upstream().is_err() {
                 shared.tell(Event::HostGone);
             }
             return Verdict::Swallow;
         }
         Verdict::Forward
+    }
+
+    fn streams(&mut self) -> bool {
+        if self.shared.sleeping.load(Ordering::Acquire) {
+            self.wake(false);
+        }
+        self.generation = self.shared.generation();
+        self.streaming = Some(self.generation);
+        true
     }
 
     fn forward(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -267,12 +309,9 @@ impl Sink for FromUpstream<'_> {
             return Verdict::Swallow;
         }
         let envelope = message.envelope();
-        if let Some(id) = envelope.raw(Field::Id)
-            && id.starts_with(OWN_IDS)
-            && !envelope.has(Field::Method)
-        {
-            let member = answer_member(message, envelope);
-            shared.tell(Event::OwnAnswer { id: id.to_vec(), member });
+        if shared.is_own_answer(envelope) {
+            let id = envelope.raw(Field::Id).unwrap_or_default().to_vec();
+            shared.tell(Event::OwnAnswer { id, member: answer_member(message, envelope) });
             return Verdict::Swallow;
         }
         match message.kind() {
@@ -295,14 +334,20 @@ impl Sink for FromUpstream<'_> {
         Verdict::Forward
     }
 
+    /// Our own request's answer must not reach the host, however long it is.
+    fn streams(&mut self) -> bool {
+        lock(&self.shared.own_request).is_none()
+    }
+
     fn forward(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.shared.host.forward(bytes)
     }
 
     fn noise(&mut self, bytes: &[u8], end: bool) {
         let seen = &self.shared.seen;
-        let first = seen.noise.load(Ordering::Relaxed) == 0 && !seen.answered.load(Ordering::Relaxed);
-        if first && bytes.trim_ascii_start().to_ascii_lowercase().starts_with(b"content-length:") {
+        // A banner may come first.
+        let is_first_frame = !seen.answered.load(Ordering::Relaxed) && !seen.unusable.load(Ordering::Relaxed);
+        if is_first_frame && bytes.trim_ascii_start().to_ascii_lowercase().starts_with(b"content-length:") {
             seen.unusable.store(true, Ordering::Relaxed);
             self.shared.tell(Event::ContentLengthFraming);
         }
@@ -347,4 +392,63 @@ impl Sink for FromUpstream<'_> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stdio::flow::Rules;
+    use crate::stdio::pump;
+    use bir_tap::Tap;
+    use std::io::{Read as _, Seek as _};
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+
+    /// A recorder with a fault, which is not mended by being dropped.
+    struct Faulty(Arc<AtomicU32>);
+
+    impl Tap for Faulty {
+        fn observe(&mut self, _event: bir_tap::Event<'_>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            panic!("a fault of the recorder");
+        }
+    }
+
+    impl Drop for Faulty {
+        fn drop(&mut self) {
+            panic!("a fault of the recorder's end");
+        }
+    }
+
+    #[test]
+    fn t80_a_recorder_that_panics_costs_the_record_and_no_byte() {
+        let told = Arc::new(AtomicU32::new(0));
+        let mut conversation = Conversation::new(SystemClock);
+        conversation.attach(Box::new(Faulty(Arc::clone(&told))));
+        let mut stdout = tempfile::tempfile().unwrap();
+        let host = HostEnd::new(stdout.try_clone().unwrap());
+        let (events, _told) = channel();
+        let name = ServerName::new("x").unwrap();
+        let shared = Shared::new(name, host, conversation, None, false, events);
+
+        let asked = b"{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"t\"}}\n";
+        let mut scanner = Scanner::new(Limits::default());
+        let mut from_host = FromHost::new(&shared);
+        for _ in 0..2 {
+            scanner.reset();
+            assert_eq!(from_host.message(&scanner.finish_whole(asked)), Verdict::Forward);
+        }
+        let answers = b"{\"id\":1,\"result\":{}}\n{\"id\":1,\"result\":{}}\n";
+        let rules = Rules { frames_only: true, max_message: None };
+        assert!(matches!(
+            pump::run(&answers[..], rules, &mut FromUpstream::new(&shared)),
+            pump::End::Drained
+        ));
+
+        assert_eq!(told.load(Ordering::Relaxed), 1, "it is asked no second time");
+        let mut said = Vec::new();
+        stdout.rewind().unwrap();
+        stdout.read_to_end(&mut said).unwrap();
+        assert_eq!(said, answers);
+    }
 }

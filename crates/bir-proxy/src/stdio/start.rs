@@ -67,7 +67,11 @@ pub(super) fn child_threads(
         let _ = to.send(Event::UpstreamDrained { start });
     })?;
     let name = shared.server_name.clone();
-    thread("stderr", move || forward_stderr(stderr, name.as_str()))?;
+    let to = tell.clone();
+    thread("stderr", move || {
+        forward_stderr(stderr, name.as_str());
+        let _ = to.send(Event::UpstreamSilent { start });
+    })?;
     let (watch, to) = (child.exit_watch(), tell.clone());
     thread("exit", move || {
         if let Err(e) = watch.wait() {

@@ -14,15 +14,17 @@ use super::{Event, Options, start};
 use crate::{exit, log};
 use bir_model::Direction;
 use bir_tap::{Conversation, SystemClock};
-use bir_upstream::child::{ChildCommand, ChildUpstream, SpawnError};
+use bir_upstream::child::{ChildCommand, ChildUpstream, Signal, SpawnError};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
-/// How long what an exited upstream has written may take to arrive. What it left running may hold the pipe for ever.
+/// How long what an exited upstream has written to stdout and stderr may take to arrive. What it left running may hold the pipe for ever.
 const DRAIN: Duration = Duration::from_millis(300);
+/// How long the host may take to read it: without us it would lie in the pipe for as long as the host likes.
+const READ_LATE: Duration = Duration::from_secs(30);
 /// From SIGTERM to SIGKILL for what an exited upstream left running.
 const LEFT_BEHIND: Duration = Duration::from_millis(300);
 /// How long a repeated handshake may take; a package runner may be downloading.
@@ -46,10 +48,14 @@ pub(super) struct Supervisor {
     start: u32,
     /// The last start whose stdout has ended and been forwarded.
     drained: u32,
+    /// The last start whose stderr has ended and been passed on.
+    silent: u32,
     ending: Ending,
     silence_at: Option<Instant>,
     /// The host has hung up and the upstream does not read what is left: when that is over, and how much had been sent.
     stuck_at: Option<(Instant, u64)>,
+    /// SIGINT was passed on, and the upstream may end of it or not.
+    interrupted: bool,
 }
 
 /// How the start of a connection went.
@@ -88,9 +94,11 @@ impl Supervisor {
             child: None,
             start: 0,
             drained: 0,
+            silent: 0,
             ending: Ending::new(),
             silence_at: None,
             stuck_at: None,
+            interrupted: false,
         };
         let code = supervisor.session();
         supervisor.report();
@@ -164,6 +172,7 @@ impl Supervisor {
             }
             Event::Signal(signal) => {
                 log::debug!("{signal:?} is passed on");
+                self.interrupted |= signal == Signal::Interrupt;
                 if let Some(child) = &self.child {
                     child.signal(signal);
                 }
@@ -180,6 +189,10 @@ impl Supervisor {
                 self.drained = start;
                 return;
             }
+            Event::UpstreamSilent { start } => {
+                self.silent = start;
+                return;
+            }
             _ => return,
         };
         if matches!(cause, Cause::HostClosed | Cause::HostGone) {
@@ -192,7 +205,12 @@ impl Supervisor {
 
     /// Without a child there is nothing to wait for once an end has begun.
     fn nothing_left(&self) -> Option<u8> {
-        (self.child.is_none() && !self.ending.is_running()).then_some(0)
+        match (&self.child, self.ending.cause()) {
+            (None, Some(Cause::Signal(signal))) => Some(exit::by(signal)),
+            (None, Some(_)) => Some(0),
+            (None, None) if self.interrupted => Some(exit::by(Signal::Interrupt)),
+            _ => None,
+        }
     }
 
     fn on_deadline(&mut self) {
@@ -228,7 +246,8 @@ impl Supervisor {
 
     /// A message needs the sleeping upstream: start it, and open the connection as the host has opened ours.
     fn on_wake(&mut self, wake: &Wake) -> Option<u8> {
-        let opened = self.start_and_open(!wake.opening);
+        let shared = Arc::clone(&self.shared);
+        let opened = self.start_and_open(&mut shared.upstream.lock(), !wake.opening);
         self.shared.sleeping.store(false, Ordering::Release);
         let code = match opened {
             Ok(Opened::Ready) => None,
@@ -244,10 +263,9 @@ impl Supervisor {
     }
 
     /// Starts the child. With `repeat`, the host's own handshake is repeated before anything of the host goes out.
-    fn start_and_open(&mut self, repeat: bool) -> Result<Opened, SpawnError> {
+    fn start_and_open(&mut self, end: &mut UpstreamInner, repeat: bool) -> Result<Opened, SpawnError> {
         let shared = Arc::clone(&self.shared);
-        let mut end = shared.upstream.lock();
-        self.start_child_on(&mut end)?;
+        self.start_child_on(end)?;
         let (opening, initialized) = {
             let memory = shared.memory();
             (memory.to_repeat().cloned(), memory.initialized.clone())
@@ -255,10 +273,11 @@ impl Supervisor {
         let Some(opening) = opening.filter(|_| repeat) else { return Ok(Opened::Ready) };
         let id = format!("\"bir:handshake-{}\"", self.start);
         let mut send = |line: &[u8]| {
-            if let Err(e) = end.forward(line) {
+            if let Err(e) = end.say(line) {
                 log::debug!("{}: {e}", Direction::HostToUpstream);
             }
         };
+        shared.asks(id.as_bytes());
         send(&opening.under(&id));
         match self.await_own_answer(id.as_bytes()) {
             None => return Ok(Opened::Exited),
@@ -267,6 +286,9 @@ impl Supervisor {
         }
         if let Some(initialized) = initialized {
             send(&initialized);
+        }
+        if matches!(self.ending.cause(), Some(Cause::HostClosed | Cause::HostGone)) {
+            end.close();
         }
         Ok(Opened::Ready)
     }
@@ -299,10 +321,14 @@ impl Supervisor {
         let unusable = self.shared.seen.unusable.load(Ordering::Relaxed);
         let code = status.as_ref().ok().filter(|_| !unusable).map_or(exit::UPSTREAM, |s| exit::of(*s));
         if self.ending.is_running() {
-            log::warn!("the server has exited: {}", describe(status));
+            log::warn!("the server has exited: {}", describe(&status));
         }
         if self.shared.conversation().in_handshake() && !self.stay_up {
             // The host starts a server again that died in its handshake; an answer from us would stop it.
+            return Some(code);
+        }
+        if self.ended_as_asked(&status) {
+            // Without us the host would get no further answer either.
             return Some(code);
         }
         if !self.ending.is_running() {
@@ -314,13 +340,37 @@ impl Supervisor {
         }
         self.restarts_left -= 1;
         log::warn!("the server is started once more");
+        // What the host asks once it has read the answers is for the next child, and waits for it.
+        let shared = Arc::clone(&self.shared);
+        let mut end = shared.upstream.lock();
         self.last_answers();
-        match self.start_and_open(true) {
+        if let Err(e) = self.shared.host.end_line() {
+            log::debug!("{}: {e}", Direction::UpstreamToHost);
+        }
+        let opened = self.start_and_open(&mut end, true);
+        drop(end);
+        match opened {
             Ok(Opened::Ready) => None,
             Ok(Opened::Exited) => self.on_exit(),
             Err(e) => {
                 log::error!("{e}");
                 self.upstream_is_gone(code)
+            }
+        }
+    }
+
+    /// Whether the upstream's end is what the host wanted: nothing is said for it then, and nothing is started again.
+    fn ended_as_asked(&self, status: &std::io::Result<ExitStatus>) -> bool {
+        let succeeded = status.as_ref().is_ok_and(ExitStatus::success);
+        match self.ending.cause() {
+            Some(Cause::HostGone | Cause::Signal(_)) => true,
+            // The host reads on: a crash is worth a word, an orderly end is the upstream's own affair.
+            Some(Cause::HostClosed) => succeeded,
+            Some(Cause::Unusable) => false,
+            None => {
+                let by_interrupt =
+                    || status.as_ref().is_ok_and(|s| exit::of(*s) == exit::by(Signal::Interrupt));
+                self.interrupted && (succeeded || by_interrupt())
             }
         }
     }
@@ -347,15 +397,25 @@ impl Supervisor {
         }
     }
 
-    /// Waits until what the child has written has been forwarded.
+    /// Waits until what the child has written has been forwarded, its last words on stderr included.
     fn drain(&mut self) {
-        let deadline = Instant::now() + DRAIN;
-        while self.drained < self.start {
+        let begun = Instant::now();
+        let mut deadline = begun + DRAIN;
+        while self.drained.min(self.silent) < self.start {
             match self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(event) => self.on_outside(event),
+                Err(_) if self.is_read_late() && begun.elapsed() < READ_LATE => {
+                    deadline = Instant::now() + DRAIN;
+                }
                 Err(_) => return,
             }
         }
+    }
+
+    /// A host that is there has not yet taken what the upstream said.
+    fn is_read_late(&self) -> bool {
+        let host_is_there = matches!(self.ending.cause(), None | Some(Cause::HostClosed));
+        host_is_there && self.shared.host.is_behind()
     }
 
     fn start_child(&mut self) -> Result<(), SpawnError> {
@@ -385,7 +445,7 @@ impl Supervisor {
     }
 }
 
-fn describe(status: std::io::Result<ExitStatus>) -> String {
+fn describe(status: &std::io::Result<ExitStatus>) -> String {
     match status {
         Ok(status) => status.to_string(),
         Err(e) => format!("its status cannot be read: {e}"),

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt as _;
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -23,12 +23,30 @@ pub(super) struct Child {
     group: Option<Pid>,
 }
 
+/// The stdout of a child.
+pub(super) struct ChildLines(BufReader<ChildStdout>);
+
+impl ChildLines {
+    /// Calls back for each line that is not empty, without its line end; returns when stdout has ended.
+    pub(super) fn each(mut self, line_came: impl Fn(Vec<u8>)) {
+        loop {
+            let mut line = Vec::new();
+            match self.0.read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+            line.pop_if(|last| *last == b'\n');
+            line.pop_if(|last| *last == b'\r');
+            if !line.is_empty() {
+                line_came(line);
+            }
+        }
+    }
+}
+
 impl Child {
-    /// Starts the command. Returns the child and what reads its stdout: run it on a thread; it calls back for each
-    /// line and returns when stdout has ended.
-    pub(super) fn start(
-        command: &[String],
-    ) -> io::Result<(Self, impl FnOnce(&dyn Fn(Vec<u8>)) + Send + use<>)> {
+    /// Starts the command; its lines are read by [`ChildLines::each`], on a thread.
+    pub(super) fn start(command: &[String]) -> io::Result<(Self, ChildLines)> {
         let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut process = Command::new(program)
             .args(args)
@@ -39,22 +57,8 @@ impl Child {
         let stdin = process.stdin.take();
         let stdout = process.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let group = Pid::from_raw(process.id() as i32);
-        let read = move |line_came: &dyn Fn(Vec<u8>)| {
-            let mut reader = BufReader::with_capacity(64 * 1024, stdout);
-            loop {
-                let mut line = Vec::new();
-                match reader.read_until(b'\n', &mut line) {
-                    Ok(0) | Err(_) => return,
-                    Ok(_) => {}
-                }
-                line.pop_if(|last| *last == b'\n');
-                line.pop_if(|last| *last == b'\r');
-                if !line.is_empty() {
-                    line_came(line);
-                }
-            }
-        };
-        Ok((Self { process: Mutex::new(process), stdin: Mutex::new(stdin), group }, read))
+        let lines = ChildLines(BufReader::with_capacity(64 * 1024, stdout));
+        Ok((Self { process: Mutex::new(process), stdin: Mutex::new(stdin), group }, lines))
     }
 
     /// Writes one line.

@@ -8,16 +8,17 @@ use std::io;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use super::child::Child;
 use super::guard::{Refusal, check_accept};
-use super::{Next, one_line, wait_for_answer};
-use crate::event_stream::{EventStream, StreamOutlet};
+use super::{Next, Waited, one_line, wait_for_answer};
 use crate::http1::{self, Request};
-use crate::outlet::{Body, Outlet};
-use crate::post_outlet::PostOutlet;
 use crate::raw::{self, Kind};
 use crate::script::{Answer, Format};
+use crate::serve::event_stream::{EventStream, StreamOutlet};
+use crate::serve::outlet::{Body, Outlet};
+use crate::serve::post_outlet::PostOutlet;
 use crate::step::Chunking;
 use crate::sync::lock;
 
@@ -116,11 +117,13 @@ pub(super) struct Sessions {
     command: Vec<String>,
     known: Arc<Mutex<HashMap<String, Arc<Session>>>>,
     next: AtomicUsize,
+    /// After so long without an answer a stream is closed and the client polls.
+    poll_after: Option<Duration>,
 }
 
 impl Sessions {
-    pub(super) fn new(command: Vec<String>) -> Self {
-        Self { command, known: Arc::default(), next: AtomicUsize::new(1) }
+    pub(super) fn new(command: Vec<String>, poll_after: Option<Duration>) -> Self {
+        Self { command, known: Arc::default(), next: AtomicUsize::new(1), poll_after }
     }
 
     pub(super) fn end_all(&self) {
@@ -154,7 +157,7 @@ impl Sessions {
         let asked =
             raw::path(initialize, &["params", "protocolVersion"]).and_then(raw::string).unwrap_or_default();
         let prime = asked.as_str() >= PRIMING;
-        let (child, read) = Child::start(&self.command)?;
+        let (child, lines) = Child::start(&self.command)?;
         let session = Arc::new(Session {
             id: id.clone(),
             child,
@@ -175,7 +178,7 @@ impl Sessions {
         }
         let (routed, all): (Weak<Session>, _) = (Arc::downgrade(&session), self.known.clone());
         std::thread::spawn(move || {
-            read(&|line| {
+            lines.each(|line| {
                 if let Some(session) = routed.upgrade() {
                     session.route(&line);
                 }
@@ -206,7 +209,10 @@ impl Sessions {
         };
         let line = one_line(&request.body);
         let Kind::Request(id) = raw::kind(&line) else {
-            session.child.write(&line)?;
+            if session.child.write(&line).is_err() {
+                lock(&self.known).remove(&session.id);
+                return Refusal::new(404, -32001, "Session not found").answer(socket, b"null");
+            }
             http1::answer(socket, 202, &[("Mcp-Session-Id", &session.id)], b"")?;
             return Ok(true);
         };
@@ -220,9 +226,22 @@ impl Sessions {
         let outlet = Arc::new(PostOutlet::new(socket.try_clone()?, shape, stream, headers, own, None));
         let token = raw::path(&line, &["params", "_meta", "progressToken"]).map(<[u8]>::to_vec);
         lock(&session.calls).push(Call { id: id.to_vec(), token, outlet: outlet.clone() });
-        session.child.write(&line)?;
+        if session.prime && !opens {
+            outlet.open()?;
+        }
+        if session.child.write(&line).is_err() {
+            // Too late for a status when the stream has begun: then its end tells.
+            lock(&self.known).remove(&session.id);
+            outlet.close();
+            return Ok(false);
+        }
         // A client that leaves has not cancelled: the answer waits for its return.
-        Ok(!wait_for_answer(&outlet, socket) && !http1::is_gone(socket))
+        let budget = self.poll_after.filter(|_| session.prime && !opens);
+        match wait_for_answer(&outlet, socket, budget) {
+            Waited::Answered => Ok(!http1::is_gone(socket)),
+            Waited::Left => Ok(false),
+            Waited::Late => outlet.cut(true).map(|()| true),
+        }
     }
 
     pub(super) fn get(&self, request: &Request, socket: &mut TcpStream) -> Next {
@@ -240,13 +259,14 @@ impl Sessions {
             },
             None => (session.own.clone(), None),
         };
-        if stream.is_live() {
+        if from.is_none() && stream.is_live() {
             return Refusal::new(409, -32000, "Conflict: the stream is already open").answer(socket, b"null");
         }
-        stream.attach(socket.try_clone()?, &[("Mcp-Session-Id".to_owned(), session.id.clone())], from)?;
+        let attached =
+            stream.attach(socket.try_clone()?, &[("Mcp-Session-Id".to_owned(), session.id.clone())], from)?;
         let alive = Arc::downgrade(&session);
         drop(session);
-        stream.hold(socket, &|| alive.upgrade().is_none());
+        stream.hold(attached, socket, &|| alive.upgrade().is_none());
         Ok(!http1::is_gone(socket))
     }
 

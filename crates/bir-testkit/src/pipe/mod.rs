@@ -12,7 +12,8 @@
 //! Limits: a stdio server does not say which request a log message or a request of its own belongs to. In the legacy era
 //! they go on the stream of the newest call in flight (list changes and resource updates on the GET stream); in the
 //! modern era to the only call in flight, and are dropped (with a line on stderr) when there are several.
-//! A server cannot close a stream early through it.
+//! A server cannot close a stream early through it; with `--poll-after` the pipe closes each legacy stream that has no
+//! answer after so long, and the client polls (2025-11-25).
 
 mod child;
 mod guard;
@@ -25,22 +26,24 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::http1::{self, Connection, Request};
 use crate::raw::{self, Kind};
-use crate::upstream_main::{announce, loopback};
+use crate::serve::command_line::{announce, loopback};
+use crate::serve::post_outlet::{Phase, PostOutlet};
 
-const USAGE: &str = "usage: bir-test-pipe [--listen 127.0.0.1:PORT] [--port-file F] -- CMD ARGS...";
+const USAGE: &str =
+    "usage: bir-test-pipe [--listen 127.0.0.1:PORT] [--port-file F] [--poll-after MS] -- CMD ARGS...";
 
 /// The endpoint's path.
 const PATH: &str = "/mcp";
 
 /// The modern revision.
-const MODERN: &str = crate::engine::MODERN;
+const MODERN: &str = crate::serve::engine::MODERN;
 
 /// Whether a connection goes on after a request.
 type Next = io::Result<bool>;
@@ -48,15 +51,22 @@ type Next = io::Result<bool>;
 struct Options {
     listen: String,
     port_file: Option<PathBuf>,
+    poll_after: Option<Duration>,
     command: Vec<String>,
 }
 
 fn parse(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
-    let mut options = Options { listen: "127.0.0.1:0".into(), port_file: None, command: Vec::new() };
+    let mut options =
+        Options { listen: "127.0.0.1:0".into(), port_file: None, poll_after: None, command: Vec::new() };
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--listen" => options.listen = args.next().ok_or("--listen wants a value")?,
             "--port-file" => options.port_file = Some(args.next().ok_or("--port-file wants a value")?.into()),
+            "--poll-after" => {
+                let ms =
+                    args.next().and_then(|ms| ms.parse().ok()).ok_or("--poll-after wants milliseconds")?;
+                options.poll_after = Some(Duration::from_millis(ms));
+            }
             "--" => options.command = args.by_ref().collect(),
             other => return Err(format!("unknown option {other}")),
         }
@@ -90,7 +100,7 @@ struct Pipe {
 fn run(options: Options) -> io::Result<()> {
     let listener = loopback(&options.listen)?;
     let pipe = Arc::new(Pipe {
-        legacy: legacy::Sessions::new(options.command.clone()),
+        legacy: legacy::Sessions::new(options.command.clone(), options.poll_after),
         modern: modern::Children::new(options.command),
     });
     let ending = pipe.clone();
@@ -138,7 +148,7 @@ impl Pipe {
         }
         let body = &request.body;
         let claims = request.header("mcp-protocol-version") == Some(MODERN)
-            || raw::path(body, &["params", "_meta", crate::engine::META_VERSION]).is_some();
+            || raw::path(body, &["params", "_meta", crate::serve::engine::META_VERSION]).is_some();
         match request.method.as_str() {
             "POST" => {
                 if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_err() {
@@ -164,14 +174,28 @@ fn one_line(message: &[u8]) -> Vec<u8> {
     message.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect()
 }
 
-/// Waits until the answer is complete; tells whether the client left before that.
-fn wait_for_answer(outlet: &crate::post_outlet::PostOutlet, socket: &TcpStream) -> bool {
-    use crate::post_outlet::Phase;
+/// How waiting for an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waited {
+    /// The answer is complete, or the connection was closed on this side.
+    Answered,
+    /// The client left before that.
+    Left,
+    /// The time was over.
+    Late,
+}
+
+/// Waits until the answer is complete, or for so long.
+fn wait_for_answer(outlet: &PostOutlet, socket: &TcpStream, budget: Option<Duration>) -> Waited {
+    let began = Instant::now();
     while matches!(outlet.phase(), Phase::Fresh | Phase::Streaming) {
         if http1::is_gone(socket) {
-            return true;
+            return Waited::Left;
+        }
+        if budget.is_some_and(|budget| began.elapsed() >= budget) {
+            return Waited::Late;
         }
         std::thread::sleep(Duration::from_millis(2));
     }
-    false
+    Waited::Answered
 }

@@ -19,14 +19,14 @@ use std::time::Duration;
 use super::child::Child;
 use super::guard::Refusal;
 use super::params::{self, Declared};
-use super::{Next, one_line, wait_for_answer};
-use crate::event_stream::EventStream;
-use crate::headers;
+use super::{Next, Waited, one_line, wait_for_answer};
 use crate::http1::{self, Request};
-use crate::outlet::{Body, Nowhere, Outlet};
-use crate::post_outlet::PostOutlet;
 use crate::raw::{self, Kind};
 use crate::script::Answer;
+use crate::serve::event_stream::EventStream;
+use crate::serve::headers;
+use crate::serve::outlet::{Body, Nowhere, Outlet};
+use crate::serve::post_outlet::PostOutlet;
 use crate::step::Chunking;
 use crate::sync::lock;
 
@@ -68,7 +68,7 @@ fn number(value: Option<&[u8]>) -> Option<u64> {
 }
 
 /// Where a message of the child names one of our numbers, by kind.
-fn named<'a>(line: &'a [u8]) -> Option<&'a [u8]> {
+fn named(line: &[u8]) -> Option<&[u8]> {
     match raw::method(line).as_str() {
         "notifications/progress" => raw::path(line, &["params", "progressToken"]),
         "notifications/cancelled" => raw::path(line, &["params", "requestId"]),
@@ -184,7 +184,7 @@ impl Shared {
     }
 }
 
-/// The children, one for each value of `Authorization`.
+/// The children, one for each value of `Authorization` and each revision.
 pub(super) struct Children {
     command: Vec<String>,
     known: Mutex<HashMap<String, Arc<Shared>>>,
@@ -201,13 +201,15 @@ impl Children {
         }
     }
 
-    fn child(&self, request: &Request) -> io::Result<Arc<Shared>> {
-        let key = request.header("authorization").unwrap_or_default();
+    fn child(&self, request: &Request, version: &str) -> io::Result<Arc<Shared>> {
+        // A server settles on its era with the first request that it understands, and some stop looking at
+        // the revision then. One that it has to refuse goes to a child that has not settled.
+        let key = format!("{version} {}", request.header("authorization").unwrap_or_default());
         let mut known = lock(&self.known);
-        if let Some(shared) = known.get(key).filter(|shared| !shared.dead.load(SeqCst)) {
+        if let Some(shared) = known.get(&key).filter(|shared| !shared.dead.load(SeqCst)) {
             return Ok(shared.clone());
         }
-        let (child, read) = Child::start(&self.command)?;
+        let (child, lines) = Child::start(&self.command)?;
         let shared = Arc::new(Shared {
             child,
             next: AtomicU64::new(1),
@@ -215,10 +217,10 @@ impl Children {
             tools: Mutex::default(),
             dead: AtomicBool::new(false),
         });
-        known.insert(key.to_owned(), shared.clone());
+        known.insert(key, shared.clone());
         let routed: Weak<Shared> = Arc::downgrade(&shared);
         std::thread::spawn(move || {
-            read(&|line| {
+            lines.each(|line| {
                 if let Some(shared) = routed.upgrade() {
                     shared.route(&line);
                 }
@@ -235,7 +237,7 @@ impl Children {
         let Kind::Request(id) = raw::kind(&line) else {
             // The client cancels by closing, so a notification never names a request of another.
             if raw::method(&line) != "notifications/cancelled" && raw::kind(&line) == Kind::Notification {
-                self.child(request)?.child.write(&line)?;
+                self.child(request, super::MODERN)?.child.write(&line)?;
             }
             http1::answer(socket, 202, &[] as &[(&str, &str)], b"")?;
             return Ok(true);
@@ -244,15 +246,23 @@ impl Children {
             return Refusal::new(400, -32602, "Missing required _meta keys").answer(socket, id);
         }
         let version =
-            raw::path(&line, &["params", "_meta", crate::engine::META_VERSION]).and_then(raw::string);
-        // A revision that the child does not serve is for the child to refuse, with its list.
-        if version.as_deref() == Some(super::MODERN)
-            && let Some(problem) = headers::mismatch(request)
-        {
+            raw::path(&line, &["params", "_meta", crate::serve::engine::META_VERSION]).and_then(raw::string);
+        let version = version.unwrap_or_default();
+        let known = version == super::MODERN;
+        // A revision that the child does not serve is for the child to refuse, with its list; but a header that
+        // contradicts the body comes first.
+        let says = request.header("mcp-protocol-version");
+        let problem = match known {
+            true => headers::mismatch(request),
+            false => says.filter(|says| *says != version).map(|says| {
+                format!("Header mismatch: MCP-Protocol-Version is '{says}', the body says '{version}'")
+            }),
+        };
+        if let Some(problem) = problem {
             return Refusal::new(400, -32020, &problem).answer(socket, id);
         }
-        let shared = self.child(request)?;
-        if raw::method(&line) == "tools/call" && version.as_deref() == Some(super::MODERN) {
+        let shared = self.child(request, &version)?;
+        if raw::method(&line) == "tools/call" && known {
             let tool = raw::path(&line, &["params", "name"]).and_then(raw::string).unwrap_or_default();
             let meta = raw::path(&line, &["params", "_meta"]).unwrap_or(b"{}");
             if let Some(problem) = params::mismatch(&shared.declared(&tool, meta), request) {
@@ -288,7 +298,7 @@ impl Children {
             lock(&shared.calls).remove(&n);
             return Refusal::new(502, -32603, "The server has ended").answer(socket, id);
         }
-        if wait_for_answer(&outlet, socket) {
+        if wait_for_answer(&outlet, socket, None) == Waited::Left {
             lock(&shared.calls).remove(&n);
             let cancel = format!(
                 "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{n},\

@@ -1,8 +1,8 @@
 //! `Mcp-Param-*`: arguments that a tool wants to see in headers as well (`x-mcp-header` in its schema).
 
-use crate::headers::decode;
 use crate::http1::Request;
 use crate::raw;
+use crate::serve::headers::decode;
 
 /// Deepest nesting of `properties` that is looked at.
 const DEEPEST: usize = 16;

@@ -1,11 +1,13 @@
 //! Slow and obvious implementations to compare with. Used by the integration tests here and by the fuzz targets.
 
-#![allow(dead_code, reason = "each user of this module needs a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "each user of this module needs a part of it")]
+#![allow(clippy::unwrap_used, reason = "test code outside of test functions")]
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use bir_wire::Field;
+use bir_wire::sse::{Decoder, Part};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -213,5 +215,39 @@ pub fn sse(bytes: &[u8]) -> Stream {
     }
     stream.unfinished = event.data.is_some() || tail.starts_with(b"data:");
     stream.comments += usize::from(tail.starts_with(b":"));
+    stream
+}
+
+/// What a decoder makes of the chunks of one body.
+pub fn decode(decoder: &mut Decoder, chunks: &[&[u8]]) -> Stream {
+    let mut stream = Stream::default();
+    let mut data: Option<Vec<u8>> = None;
+    for chunk in chunks {
+        let mut rest = *chunk;
+        while let Some(part) = decoder.next(&mut rest) {
+            match part {
+                Part::KeepAlive => stream.comments += 1,
+                Part::Data(bytes) => {
+                    assert!(!bytes.is_empty() && !bytes.iter().any(|b| matches!(b, b'\r' | b'\n')));
+                    data.get_or_insert_default().extend_from_slice(bytes);
+                }
+                Part::DataNewline => data.get_or_insert_default().push(b'\n'),
+                Part::End(end) => {
+                    let data = data.take();
+                    assert_eq!(data.as_ref().map_or(0, Vec::len) as u64, end.data_len);
+                    stream.events.push(Event {
+                        id: end.id.map(<[u8]>::to_vec),
+                        event: end.event.map(<[u8]>::to_vec),
+                        retry: end.retry,
+                        data: end.had_data.then(|| data.unwrap_or_default()),
+                    });
+                }
+            }
+        }
+        assert!(rest.is_empty());
+    }
+    stream.last_id = decoder.last_event_id().map(<[u8]>::to_vec);
+    stream.retry = decoder.retry();
+    stream.unfinished = decoder.finish();
     stream
 }
