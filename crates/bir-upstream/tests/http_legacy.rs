@@ -201,6 +201,59 @@ fn a_host_answer_is_posted_while_its_call_is_open() {
 }
 
 #[test]
+fn an_upstream_may_ask_before_it_answers_initialize() {
+    run(async {
+        let answered = Arc::new((Mutex::new(false), Condvar::new()));
+        let server = Server::start(move |request, conn| {
+            let (done, signal) = &*answered;
+            if request.json().get("result").is_some() {
+                *done.lock().unwrap() = true;
+                signal.notify_all();
+                conn.accepted();
+                return Then::Keep;
+            }
+            conn.events(&[("Mcp-Session-Id", "s")]);
+            conn.chunk(b"data: {\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}\n\n");
+            drop(signal.wait_while(done.lock().unwrap(), |done| !*done).unwrap());
+            conn.chunk(format!("data: {}\n\n", ok(&request.id())).as_bytes());
+            conn.end_chunks();
+            Then::Keep
+        });
+        let mut host = Host::at(&server.url());
+        assert!(host.ask(INITIALIZE).await.contains("ping"));
+        host.send(r#"{"jsonrpc":"2.0","id":"p","result":{}}"#).await;
+        assert_eq!(host.message().await, ok("0"));
+    });
+}
+
+#[test]
+fn thirty_two_sessions_lose_no_initialized() {
+    run(async {
+        let server = Server::start(|request, conn| {
+            let session = format!("s-{}", request.connection);
+            handshake(request, conn, &session).unwrap_or_else(|| {
+                conn.json(&ok(&request.id()));
+                Then::Keep
+            })
+        });
+        let mut hosts: Vec<_> = (0..32).map(|_| Host::at(&server.url())).collect();
+        for host in &hosts {
+            host.send(INITIALIZE).await;
+            host.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+            host.send(&call("1")).await;
+        }
+        for host in &mut hosts {
+            assert!(host.message().await.contains("serverInfo"));
+            assert_eq!(host.message().await, ok("1"));
+        }
+        let initialized = server.wait_for(32, |seen| seen.rpc_method() == "notifications/initialized").await;
+        let sessions: std::collections::HashSet<_> =
+            initialized.iter().map(|seen| seen.header("mcp-session-id").unwrap().to_owned()).collect();
+        assert_eq!((initialized.len(), sessions.len()), (32, 32));
+    });
+}
+
+#[test]
 fn a_forgotten_session_is_initialised_again_once_for_sixteen_calls() {
     for status in [404, 400] {
         run(async move {

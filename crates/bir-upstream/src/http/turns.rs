@@ -29,6 +29,11 @@ impl Turns {
 }
 
 impl Turn {
+    /// No place in the order: an answer to the upstream goes at once, also while the handshake is under way.
+    pub(crate) fn none() -> Self {
+        Self { before: None, done: None }
+    }
+
     /// Waits until the message before this one was sent or given up.
     pub(crate) async fn come(&mut self) {
         if let Some(before) = &mut self.before {

@@ -20,7 +20,7 @@ use super::outgoing::{Era, Facts};
 use super::protocol_headers;
 use super::registry::{Cancelled, Registry};
 use super::session::State;
-use super::turns::Turns;
+use super::turns::{Turn, Turns};
 use crate::headers::UpstreamHeaders;
 
 /// Requests in flight at once; further ones wait in order. Notifications and answers of the host are not counted.
@@ -180,7 +180,10 @@ impl<I: Inbox> HttpUpstream<I> {
                 shared.run(Job { facts, era, payload, turn, entry, permit }).await;
             }),
             permit => {
-                let turn = shared.turns.take();
+                let turn = match facts.kind {
+                    Kind::Response | Kind::ErrorResponse => Turn::none(),
+                    _ => shared.turns.take(),
+                };
                 let job = Job { facts, era, payload, turn, entry, permit: permit.and_then(Result::ok) };
                 spawn(async move {
                     let _room = room;
