@@ -30,7 +30,8 @@ enum Piece {
 #[derive(Debug)]
 pub struct BodySender(mpsc::Sender<Piece>);
 
-/// The two ends of a streamed body lost each other: the request is over, or its supplier went away before the end.
+/// The two ends of a streamed body lost each other: the request is over, or its supplier went away before the
+/// end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the request ended before its body did")]
 pub struct Unsent;

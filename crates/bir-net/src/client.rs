@@ -98,8 +98,8 @@ impl Client {
         Ok(Lease { connection, target: target.clone() })
     }
 
-    /// Hands a request to a leased connection without waiting for anything, so that requests that are handed over one
-    /// after the other are also written in that order, whichever connections they take.
+    /// Hands a request to a leased connection without waiting for anything, so that requests that are handed
+    /// over one after the other are also written in that order, whichever connections they take.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Opening a connection: DNS, TCP, a proxy where one is configured, TLS where the scheme asks for it.
 //!
-//! Everything here shares one budget. Addresses are tried in the resolver's order with a head start of 250 ms each
-//! (RFC 8305), so that a dead IPv6 route does not eat the budget.
+//! Everything here shares one budget. Addresses are tried in the resolver's order with a head start of 250 ms
+//! each (RFC 8305), so that a dead IPv6 route does not eat the budget.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -224,8 +224,8 @@ fn allowed(address: IpAddr, reach: Reach) -> bool {
     }
 }
 
-/// Small messages leave at once, and a peer that vanished without a word is noticed after about two minutes even
-/// on a stream that says nothing for hours. Neither is worth failing a connection for.
+/// Small messages leave at once, and a peer that vanished without a word is noticed after about two minutes
+/// even on a stream that says nothing for hours. Neither is worth failing a connection for.
 fn tune(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
     #[cfg(unix)]

@@ -13,8 +13,13 @@
 //!                      Pending ── response ──> redirects ──> Response ── chunk*
 //! ```
 //!
-//! A request is sent a second time only when nothing of the first attempt reached a connection. Everything else
-//! is [`Error::Lost`]: whether the far side acted on it is unknown, and the caller must say so.
+//! A request is sent a second time only when nothing of the first attempt reached a connection. Everything
+//! else is [`Error::Lost`]: whether the far side acted on it is unknown, and the caller must say so.
+
+//!
+//! Building for `x86_64-unknown-linux-musl`: `ring` compiles C and assembly, so a C compiler for that target is
+//! needed, which is `musl-gcc` (Debian package `musl-tools`). Where it is missing,
+//! `CC_x86_64_unknown_linux_musl=gcc` compiles it with the compiler of the machine.
 
 mod body;
 mod client;

@@ -1,7 +1,8 @@
 //! Idle connections, kept per origin.
 //!
-//! The last used one is taken first. A server's `Keep-Alive: timeout=N` is honoured with a second to spare, because a request that meets the
-//! server's own closing on the way is lost without anyone knowing whether it was read.
+//! The last used one is taken first. A server's `Keep-Alive: timeout=N` is honoured with a second to spare,
+//! because a request that meets the server's own closing on the way is lost without anyone knowing whether it
+//! was read.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

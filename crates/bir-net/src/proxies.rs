@@ -1,7 +1,8 @@
 //! Which proxy, if any, stands in front of a target.
 //!
-//! `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` in upper or lower case. Upper-case `HTTP_PROXY` is ignored
-//! under CGI (`REQUEST_METHOD` set), where a request header could have planted it. This machine itself is never reached through a proxy.
+//! `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` in upper or lower case. Upper-case `HTTP_PROXY` is
+//! ignored under CGI (`REQUEST_METHOD` set), where a request header could have planted it. This machine
+//! itself is never reached through a proxy.
 
 use std::fmt;
 

@@ -51,8 +51,8 @@ pub struct Request {
     pub method: Method,
     /// Where it goes.
     pub target: Target,
-    /// Headers of the protocol, kept across redirects, except `Authorization`, `Cookie`, `Proxy-Authorization` and `Mcp-Session-Id`, which
-    /// another origin never sees.
+    /// Headers of the protocol, kept across redirects, except `Authorization`, `Cookie`,
+    /// `Proxy-Authorization` and `Mcp-Session-Id`, which another origin never sees.
     pub headers: HeaderMap,
     /// Headers for the target's own origin only.
     pub credentials: Credentials,

@@ -155,7 +155,8 @@ impl Response {
         Ok(all)
     }
 
-    /// Reads and forgets a short rest of the body so that the connection can be used again; a long or slow rest closes it.
+    /// Reads and forgets a short rest of the body so that the connection can be used again; a long or slow
+    /// rest closes it.
     pub async fn discard(mut self) {
         const ENOUGH: usize = 64 * 1024;
         let mut seen = 0;

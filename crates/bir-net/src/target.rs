@@ -94,7 +94,8 @@ impl Target {
         Ok(Self(Arc::new(Parts { origin_form: Uri::from(path), host_header, uri, host, port, https })))
     }
 
-    /// The URL a reference (`Location`, an SSE `endpoint` event) means when found at this URL (RFC 3986, section 5.2).
+    /// The URL a reference (`Location`, an SSE `endpoint` event) means when found at this URL (RFC 3986,
+    /// section 5.2).
     pub fn join(&self, reference: &str) -> Result<Self, TargetError> {
         let reference = reference.trim().split('#').next().unwrap_or_default();
         if has_scheme(reference) {
@@ -146,7 +147,8 @@ impl Target {
         self.origin() == other.origin()
     }
 
-    /// Whether the host is this machine by name or address (`localhost`, `*.localhost`, `127.0.0.0/8`, `::1`).
+    /// Whether the host is this machine by name or address (`localhost`, `*.localhost`, `127.0.0.0/8`,
+    /// `::1`).
     pub fn is_loopback(&self) -> bool {
         let host = self.host();
         host == "localhost"

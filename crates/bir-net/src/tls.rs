@@ -1,7 +1,8 @@
 //! TLS, built when the first `https` connection asks for it.
 //!
-//! Roots are the system's; `SSL_CERT_FILE` and `SSL_CERT_DIR` replace them. Reading a system store of 150 certificates takes some
-//! milliseconds and a megabyte, which a proxy in front of an `http` upstream never pays.
+//! Roots are the system's; `SSL_CERT_FILE` and `SSL_CERT_DIR` replace them. Reading a system store of 150
+//! certificates takes some milliseconds and a megabyte, which a proxy in front of an `http` upstream never
+//! pays.
 
 use std::sync::{Arc, OnceLock};
 

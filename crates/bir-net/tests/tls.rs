@@ -1,5 +1,5 @@
-//! TLS against a server with a root of its own. One test, because `SSL_CERT_FILE` is read from the environment: the test runs itself in a
-//! process that has the variable.
+//! TLS against a server with a root of its own. One test, because `SSL_CERT_FILE` is read from the
+//! environment: the test runs itself in a process that has the variable.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;

@@ -1,12 +1,14 @@
 //! Headers that the person configured for a remote upstream.
 //!
-//! They come as a JSON object in `BIR_UPSTREAM_HEADERS` and as `--header 'K: V'`, which wins on a clash. Their values are credentials as far as
-//! we know: they are never printed, go to the configured origin only, and are marked sensitive for the HTTP layer.
+//! They come as a JSON object in `BIR_UPSTREAM_HEADERS` and as `--header 'K: V'`, which wins on a clash.
+//! Their values are credentials as far as we know: they are never printed, go to the configured origin only,
+//! and are marked sensitive for the HTTP layer.
 
 use bir_net::Credentials;
 use http::{HeaderName, HeaderValue};
 
-/// Names that belong to HTTP's or MCP's own machinery. Setting one from outside would contradict what the relay sends.
+/// Names that belong to HTTP's or MCP's own machinery. Setting one from outside would contradict what the
+/// relay sends.
 const RESERVED: [&str; 20] = [
     "accept",
     "accept-encoding",

@@ -252,6 +252,57 @@ fn a_large_message_that_is_refused_early_gets_its_error() {
     });
 }
 
+/// A server that answers the head of a streamed request and reads none of its body.
+#[test]
+fn a_large_message_that_is_refused_before_it_is_read_does_not_hang() {
+    use std::io::{Read, Write};
+    run(async {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut text = Vec::new();
+                let mut byte = [0];
+                while !text.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap_or(0) > 0 {
+                    text.push(byte[0]);
+                }
+                let head = String::from_utf8(text).unwrap().to_ascii_lowercase();
+                let answer = match head.lines().find_map(|line| line.strip_prefix("content-length: ")) {
+                    Some(length) => {
+                        let mut body = vec![0; length.parse().unwrap()];
+                        stream.read_exact(&mut body).unwrap();
+                        let body = ok("0");
+                        format!(
+                            "HTTP/1.1 200 X\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+                            body.len()
+                        )
+                    }
+                    None => "HTTP/1.1 413 X\r\nContent-Length: 0\r\n\r\n".to_owned(),
+                };
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        });
+        let mut host = Host::at(&format!("http://127.0.0.1:{port}/"));
+        host.shake_hands().await;
+        let mut scanner = Scanner::default();
+        let head =
+            br#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"x","arguments":{"t":""#;
+        scanner.push(head);
+        let mut upload = host.upstream.begin(scanner.so_far()).unwrap();
+        upload.push(Bytes::from_static(head)).await;
+        let block = Bytes::from(vec![b'y'; 1 << 20]);
+        for _ in 0..32 {
+            scanner.push(&block);
+            upload.push(block.clone()).await;
+        }
+        scanner.push(b"\"}}}");
+        upload.push(Bytes::from_static(b"\"}}}")).await;
+        upload.end(&scanner.finish()).await;
+        let answer = host.message().await;
+        assert!(answer.contains("\"id\":8,\"error\""), "{answer}");
+    });
+}
+
 #[test]
 fn requests_beyond_the_bound_wait_and_host_answers_do_not() {
     run(async {

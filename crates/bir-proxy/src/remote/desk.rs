@@ -23,8 +23,8 @@ impl Desk {
         Self { conversation: Arc::new(Mutex::new(conversation)), pen: Arc::new(pen) }
     }
 
-    /// Shows one complete message to the observers. Every message of both directions comes through here: small ones before their bytes go on, streamed
-    /// ones when they are complete.
+    /// Shows one complete message to the observers. Every message of both directions comes through here:
+    /// small ones before their bytes go on, streamed ones when they are complete.
     pub(crate) fn observe(&self, direction: Direction, message: &Message<'_>) {
         self.conversation.lock().unwrap_or_else(PoisonError::into_inner).observe(direction, message);
     }

@@ -1,6 +1,7 @@
 //! From the host's bytes to messages for the upstream.
 //!
-//! A line up to [`MAX_HELD`] is held and sent whole. A longer one is streamed as soon as its beginning tells what the headers need.
+//! A line up to [`MAX_HELD`] is held and sent whole. A longer one is streamed as soon as its beginning tells
+//! what the headers need.
 
 use bir_model::Direction;
 use bir_upstream::http::{HttpUpstream, Upload, error_answer};
@@ -13,7 +14,8 @@ use crate::log;
 /// Bytes of a line that are held before it is streamed: 1 MiB.
 const MAX_HELD: usize = 1024 * 1024;
 
-/// Bytes of a line that are held at most, when its beginning does not tell what the headers need: 64 MiB. A longer one is refused.
+/// Bytes of a line that are held at most, when its beginning does not tell what the headers need: 64 MiB. A
+/// longer one is refused.
 const MAX_UNDECIDED: usize = 64 * 1024 * 1024;
 
 const REFUSED: &str = "the message is too large: what its headers need comes after the first 64 MiB";

@@ -6,12 +6,14 @@
 //!              └◀─ pen ◀─ observe ◀─ Desk (Inbox) ◀─ bodies, events ─┘
 //! ```
 //!
-//! Everything runs on one thread. The host is read by one loop, which hands over each message in the order in which it came; what comes
-//! back is written by whoever holds the [`Pen`](pen::Pen). A large message takes the pen when its hold is full and keeps it until its end; all others
-//! are held by the upstream side until they are complete, and wait for the pen.
+//! Everything runs on one thread. The host is read by one loop, which hands over each message in the order in
+//! which it came; what comes back is written by whoever holds the [`Pen`](pen::Pen). A large message takes
+//! the pen when its hold is full and keeps it until its end; all others are held by the upstream side until
+//! they are complete, and wait for the pen.
 //!
-//! The end: when the host closes stdin, what is in flight has [`FAREWELL`] to be answered; a signal, a closed stdout or an upstream that is gone for
-//! good end the relay at once. A legacy session is deleted, within a second. The exit status is 0, or 1 when the upstream could not be used.
+//! The end: when the host closes stdin, what is in flight has [`FAREWELL`] to be answered; a signal, a closed
+//! stdout or an upstream that is gone for good end the relay at once. A legacy session is deleted, within a
+//! second. The exit status is 0, or 1 when the upstream could not be used.
 
 mod desk;
 mod lines;
@@ -105,7 +107,8 @@ async fn session(upstream: &HttpUpstream<Desk>, desk: &Desk, stay_up: bool) -> u
     }
 }
 
-/// The upstream could not be reached at all: what the host has asked so far is answered, then the proxy exits as a server that failed to start.
+/// The upstream could not be reached at all: what the host has asked so far is answered, then the proxy exits
+/// as a server that failed to start.
 async fn refuse_all(desk: &Desk, why: &str) -> u8 {
     /// How long is waited for the host's first request, so that it has an answer.
     const FIRST_WORDS: Duration = Duration::from_millis(250);

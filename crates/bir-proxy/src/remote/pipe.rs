@@ -1,8 +1,9 @@
 //! stdin and stdout without threads, where the system lets us.
 //!
-//! A blocking read would stop the event loop, and `O_NONBLOCK` belongs to the open file, which the host shares. So a pipe is opened a second time
-//! through `/proc/self/fd`, which gives an open file of our own, and a socket is asked per call not to block. What is neither (a file, a
-//! terminal, a system without `/proc`) is read by a thread and written with blocking writes.
+//! A blocking read would stop the event loop, and `O_NONBLOCK` belongs to the open file, which the host
+//! shares. So a pipe is opened a second time through `/proc/self/fd`, which gives an open file of our own,
+//! and a socket is asked per call not to block. What is neither (a file, a terminal, a system without
+//! `/proc`) is read by a thread and written with blocking writes.
 
 #[cfg(unix)]
 pub(crate) use self::unix::{Sink, Source};

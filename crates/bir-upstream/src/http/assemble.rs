@@ -1,7 +1,8 @@
 //! From pieces of a body or an event to one message of one line.
 //!
-//! Up to [`HOLD`] bytes are held, so that a message that breaks off leaves no trace at the host, and so that it is known before it
-//! is handed on. A longer one streams. Line breaks can only stand between tokens of JSON; inside the message each becomes a space, at its ends they are dropped.
+//! Up to [`HOLD`] bytes are held, so that a message that breaks off leaves no trace at the host, and so that
+//! it is known before it is handed on. A longer one streams. Line breaks can only stand between tokens of
+//! JSON; inside the message each becomes a space, at its ends they are dropped.
 
 use bir_wire::{Edits, Field, Kind, Limits, Message, Scanner};
 use bytes::{Bytes, BytesMut};
@@ -34,7 +35,8 @@ enum Held {
 }
 
 impl<I: Inbox> Assembler<I> {
-    /// `hold`: bytes to hold before streaming. `limit`: the longest message that is let through; with one, nothing streams.
+    /// `hold`: bytes to hold before streaming. `limit`: the longest message that is let through; with one,
+    /// nothing streams.
     pub(crate) fn new(hold: usize, limit: Option<u64>) -> Self {
         Self {
             scanner: None,
@@ -68,7 +70,8 @@ impl<I: Inbox> Assembler<I> {
             rest = rest.slice(1..);
         }
         while let Some(at) = memchr::memchr2(b'\r', b'\n', &rest) {
-            // Short runs between breaks (pretty-printed JSON) are joined in one copy instead of one piece each.
+            // Short runs between breaks (pretty-printed JSON) are joined in one copy instead of one piece
+            // each.
             if self.length == 0 && at == 0 {
                 rest = rest.slice(1..);
                 continue;

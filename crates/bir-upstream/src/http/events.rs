@@ -78,7 +78,8 @@ impl<I: Inbox> Shared<I> {
         Assembler::new(hold, self.options.max_message_bytes)
     }
 
-    /// Reads messages from an event stream until it ends. How it ended makes no difference: what counts is whether an answer is missing.
+    /// Reads messages from an event stream until it ends. How it ended makes no difference: what counts is
+    /// whether an answer is missing.
     pub(crate) async fn read_events(
         &self,
         mut response: Response,
@@ -120,7 +121,8 @@ impl<I: Inbox> Shared<I> {
         Ok(())
     }
 
-    /// What every message of the upstream passes before it goes to the host: books the answer and keeps what later headers need.
+    /// What every message of the upstream passes before it goes to the host: books the answer and keeps what
+    /// later headers need.
     pub(crate) fn look(
         &self,
         message: &Message<'_>,

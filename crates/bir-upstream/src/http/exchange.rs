@@ -7,7 +7,8 @@
 //!                                                            └─ anything else: the body if it is an answer, else an error of ours
 //! ```
 //!
-//! A message is sent a second time only after the upstream rejected it because it forgot the session: nothing happened then.
+//! A message is sent a second time only after the upstream rejected it because it forgot the session: nothing
+//! happened then.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -432,7 +433,8 @@ fn is_answer(body: &[u8]) -> bool {
     matches!(scanner.finish_whole(body).kind(), Kind::Response | Kind::ErrorResponse)
 }
 
-/// Whether a rejection means that the session is unknown: any 404 but "unknown method", and a 400 that says so.
+/// Whether a rejection means that the session is unknown: any 404 but "unknown method", and a 400 that says
+/// so.
 fn says_session_is_gone(status: u16, body: &[u8]) -> bool {
     let error = serde_json::from_slice::<serde_json::Value>(body).ok();
     let error = error.as_ref().and_then(|body| body.get("error"));

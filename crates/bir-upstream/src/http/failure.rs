@@ -1,6 +1,7 @@
 //! What the host is told when a request got no answer.
 //!
-//! The texts are ours alone: nothing that the upstream wrote is repeated, since an error page may hold anything.
+//! The texts are ours alone: nothing that the upstream wrote is repeated, since an error page may hold
+//! anything.
 
 use bytes::{BufMut, Bytes, BytesMut};
 

@@ -1,7 +1,8 @@
 //! HTTP+SSE, the transport of protocol 2024-11-05.
 //!
-//! One GET carries everything from the upstream; its first event names the address that takes the POSTs, which must be of the same origin. When the
-//! stream drops, what was in flight is lost and the upstream counts as gone, as a process that died.
+//! One GET carries everything from the upstream; its first event names the address that takes the POSTs,
+//! which must be of the same origin. When the stream drops, what was in flight is lost and the upstream
+//! counts as gone, as a process that died.
 
 use std::sync::Arc;
 

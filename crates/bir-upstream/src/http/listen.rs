@@ -64,7 +64,8 @@ impl<I: Inbox> Shared<I> {
         }
     }
 
-    /// Begins a new session in the host's name after the upstream forgot the one of `generation`. Of several that ask at once, one does it.
+    /// Begins a new session in the host's name after the upstream forgot the one of `generation`. Of several
+    /// that ask at once, one does it.
     pub(crate) async fn reinitialise(self: &Arc<Self>, generation: u64) -> Result<(), Failure> {
         let _alone = self.reinit.lock().await;
         let initialize = {
@@ -136,7 +137,8 @@ impl<I: Inbox> Shared<I> {
     }
 }
 
-/// The response with our id, from a JSON body or an event stream. Other messages in the stream are not for the host.
+/// The response with our id, from a JSON body or an event stream. Other messages in the stream are not for
+/// the host.
 async fn answer_to_ours(mut response: Response) -> Option<Vec<u8>> {
     if !response.is_of_type("text/event-stream") {
         return response.head_of_body(MAX_REINIT_ANSWER).await.ok().filter(|body| is_ours(body));

@@ -1,8 +1,9 @@
 //! Arguments that a tool wants to see in headers (`x-mcp-header`, MCP 2026-07-28).
 //!
-//! A tool's input schema may mark properties of type string, integer or boolean; their values then also travel as `Mcp-Param-{Name}`. The relay is
-//! the HTTP client, so it reads the marks from each `tools/list` answer that passes and the values from each call. The list itself is
-//! handed on unchanged: a tool whose marks are invalid stays in it and is called without them.
+//! A tool's input schema may mark properties of type string, integer or boolean; their values then also
+//! travel as `Mcp-Param-{Name}`. The relay is the HTTP client, so it reads the marks from each `tools/list`
+//! answer that passes and the values from each call. The list itself is handed on unchanged: a tool whose
+//! marks are invalid stays in it and is called without them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

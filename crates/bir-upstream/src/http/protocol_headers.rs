@@ -1,7 +1,7 @@
 //! Headers that the protocol derives from the message.
 //!
-//! A value that is not plain printable ASCII, has space at an end, or could be taken for the encoding itself travels as `=?base64?…?=`
-//! (MCP 2026-07-28, Streamable HTTP, header encoding).
+//! A value that is not plain printable ASCII, has space at an end, or could be taken for the encoding itself
+//! travels as `=?base64?…?=` (MCP 2026-07-28, Streamable HTTP, header encoding).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

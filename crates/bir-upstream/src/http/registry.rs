@@ -1,6 +1,7 @@
 //! Requests that wait for an answer.
 //!
-//! Answers are matched by the id exactly as written, so `1`, `1.0` and `"1"` are different requests. Where an id is in flight twice, the older one is meant.
+//! Answers are matched by the id exactly as written, so `1`, `1.0` and `"1"` are different requests. Where an
+//! id is in flight twice, the older one is meant.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

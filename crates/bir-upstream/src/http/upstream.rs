@@ -23,7 +23,8 @@ use super::session::State;
 use super::turns::{Turn, Turns};
 use crate::headers::UpstreamHeaders;
 
-/// Requests in flight at once; further ones wait in order. Notifications and answers of the host are not counted.
+/// Requests in flight at once; further ones wait in order. Notifications and answers of the host are not
+/// counted.
 pub const MAX_REQUESTS: usize = 64;
 /// Messages of any kind that may be under way before the host is no longer read.
 const MAX_UNDER_WAY: usize = 1024;
@@ -123,7 +124,8 @@ impl<I: Inbox> HttpUpstream<I> {
         }))
     }
 
-    /// Opens what must be open before the first message: the event stream of HTTP+SSE. Nothing for Streamable HTTP.
+    /// Opens what must be open before the first message: the event stream of HTTP+SSE. Nothing for Streamable
+    /// HTTP.
     ///
     /// # Errors
     ///
@@ -138,8 +140,9 @@ impl<I: Inbox> HttpUpstream<I> {
 
     /// Sends one complete message of the host, with or without its line end.
     ///
-    /// Must be called by one task, message after message: the order of calls is the order of sending. Returns when the message has its place in that order; waits
-    /// only while more than a thousand messages are under way.
+    /// Must be called by one task, message after message: the order of calls is the order of sending. Returns
+    /// when the message has its place in that order; waits only while more than a thousand messages are under
+    /// way.
     pub async fn send(&self, bytes: Bytes, message: &Message<'_>) {
         if message.kind() == Kind::Blank {
             return;
@@ -196,7 +199,8 @@ impl<I: Inbox> HttpUpstream<I> {
 
     /// Begins to send a message that is too large to hold, of which the beginning was read.
     ///
-    /// `None` when the beginning does not tell enough for the headers: more of it must be held then. The same rules of order apply as for [`HttpUpstream::send`].
+    /// `None` when the beginning does not tell enough for the headers: more of it must be held then. The same
+    /// rules of order apply as for [`HttpUpstream::send`].
     pub fn begin(&self, so_far: &Envelope) -> Option<Upload> {
         let shared = &self.0;
         let facts = Facts::so_far(so_far);
@@ -228,7 +232,8 @@ impl<I: Inbox> HttpUpstream<I> {
         Some(Upload { body: Some(sender), facts: facts_sender })
     }
 
-    /// Waits until the upstream is gone for good: the stream of HTTP+SSE dropped, and what was in flight is answered. Never returns for Streamable HTTP.
+    /// Waits until the upstream is gone for good: the stream of HTTP+SSE dropped, and what was in flight is
+    /// answered. Never returns for Streamable HTTP.
     pub async fn gone(&self) {
         let mut gone = self.0.gone.subscribe();
         if gone.wait_for(|gone| *gone).await.is_err() {
@@ -242,7 +247,8 @@ impl<I: Inbox> HttpUpstream<I> {
         let _ = tokio::time::timeout(LAST_ANSWERS, answered).await;
     }
 
-    /// Waits until every request is answered. A subscription, which has no answer to wait for, does not count.
+    /// Waits until every request is answered. A subscription, which has no answer to wait for, does not
+    /// count.
     pub async fn settled(&self) {
         while !self.0.registry.is_settled() {
             tokio::time::sleep(SETTLE_LOOK).await;
@@ -283,7 +289,8 @@ pub struct Upload {
 }
 
 impl Upload {
-    /// Hands over the next bytes; waits while the connection is behind. Bytes after the upstream has had enough are dropped.
+    /// Hands over the next bytes; waits while the connection is behind. Bytes after the upstream has had
+    /// enough are dropped.
     pub async fn push(&mut self, bytes: Bytes) {
         if let Some(body) = &self.body
             && body.push(bytes).await.is_err()
