@@ -352,6 +352,24 @@ fn an_endless_line_before_any_handshake_is_refused_and_the_next_one_works() {
 }
 
 #[test]
+fn the_beginning_of_a_message_is_never_sent_as_a_whole_one() {
+    for size in [100, 3 << 20] {
+        let server = Server::start(not_found);
+        let mut proxy = Proxy::start(&server.url());
+        proxy.shake_hands();
+        server.wait_for("notifications/initialized");
+        let begun =
+            format!(r#"{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{{"t":"{}"#, "x".repeat(size));
+        proxy.stdin.as_mut().unwrap().write_all(begun.as_bytes()).unwrap();
+        proxy.stdin = None;
+        assert_eq!(proxy.exit_code(), 0);
+        let seen: Vec<_> = server.seen.try_iter().collect();
+        assert!(seen.iter().any(|(head, _)| head.starts_with("delete")), "{seen:?}");
+        assert!(seen.iter().all(|(_, body)| !String::from_utf8_lossy(body).contains("tools/call")));
+    }
+}
+
+#[test]
 fn sockets_and_files_work_as_pipes_do() {
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;

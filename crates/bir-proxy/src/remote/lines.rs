@@ -62,9 +62,22 @@ impl Lines {
         }
     }
 
-    /// The host will send no more. A last line without a line end is a message too.
+    /// The host will send no more. A last line without a line end is a message too, if it is complete; the beginning
+    /// of one is not sent, and a request that it began is broken off.
     pub(crate) async fn end(&mut self, upstream: &HttpUpstream<Desk>, desk: &Desk) {
-        if !self.is_between_lines() {
+        if self.is_between_lines() {
+            return;
+        }
+        if self.upload.is_none() && !self.refused {
+            self.scanner.reset();
+            self.scanner.push(&self.held);
+        }
+        let cut = matches!(self.scanner.finish().kind(), Kind::NotJson(_));
+        if cut {
+            log::warn!("host→upstream: the last message was cut off and is not sent");
+            self.upload = None;
+            self.held = Vec::new();
+        } else {
             self.finish(upstream, desk).await;
         }
     }
