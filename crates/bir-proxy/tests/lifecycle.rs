@@ -200,13 +200,24 @@ fn what_the_host_asks_the_moment_it_hears_of_the_death_reaches_the_next_child() 
 }
 
 #[test]
-fn a_restart_in_the_modern_era_is_a_new_process_and_the_accepted_probe() {
+fn a_restart_in_the_modern_era_is_a_new_process_and_nothing_more() {
     let mut front = front(Script::era(Eras::Modern)).option("--restart").start();
     // Without a probe there is nothing to repeat.
     assert!(front.ask(modern_call("1", "echo", "{}")).contains("\"id\":1"));
     assert_eq!(front.ask(modern_call("2", "crash", "{}")), lost_call("2"));
     assert!(front.ask(modern_call("3", "echo", "{}")).contains("\"id\":3,\"result\""));
     assert_eq!(front.received()[2..], [modern_call("3", "echo", "{}")]);
+    assert_eq!(front.finish(), 0);
+}
+
+#[test]
+fn a_restart_in_the_modern_era_repeats_no_probe() {
+    let probe = modern("0", "server/discover", "");
+    let mut front = front(Script::era(Eras::Modern)).option("--restart").start();
+    assert!(front.ask(&probe).contains("supportedVersions"));
+    assert_eq!(front.ask(modern_call("1", "crash", "{}")), lost_call("1"));
+    assert!(front.ask(modern_call("2", "echo", "{}")).contains("\"id\":2,\"result\""));
+    assert_eq!(front.received(), [probe, modern_call("1", "crash", "{}"), modern_call("2", "echo", "{}")]);
     assert_eq!(front.finish(), 0);
 }
 
@@ -573,4 +584,25 @@ fn a_message_beyond_the_operators_limit_ends_its_call_and_nothing_else() {
     let refused = "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"error\":{\"code\":-32600,\"message\":\"The request was too large to deliver\"}}";
     assert!(front.received().iter().any(|l| l == refused), "{:?}", front.received());
     assert_eq!(front.finish(), 0);
+}
+
+#[test]
+fn a_refusal_of_our_own_does_not_land_inside_a_long_line_of_the_host() {
+    let request_line =
+        format!("{{\"id\":\"q\",\"method\":\"roots/list\",\"params\":\"{}\"}}", "p".repeat(2_000));
+    let script = Script::new()
+        .on(On::tool("ask"), [Step::sleep(300), Step::message(request_line), Step::result("{}")]);
+    let mut front = front(script).env("BIR_UPSTREAM_MAX_MESSAGE_BYTES", "1000").start().open();
+    front.send(call("1", "ask", "{}")).unwrap();
+    // The host is in the middle of a line when the refusal is made.
+    let long = request("2", "ping", &format!("\"{}\"", "y".repeat(300_000)));
+    front.write(&long.as_bytes()[..200_000]).unwrap();
+    front.wait_stderr("was refused", BUDGET).unwrap();
+    assert!(front.next().contains("\"id\":1"));
+    front.write(&long.as_bytes()[200_000..]).unwrap();
+    front.write("\n").unwrap();
+    assert!(front.next().contains("\"id\":2"));
+    let refusal = "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"error\":{\"code\":-32600,\"message\":\"The request was too large to deliver\"}}";
+    assert_eq!(front.finish(), 0);
+    assert_eq!(front.received()[3..], [long, refusal.to_owned()]);
 }
