@@ -211,6 +211,17 @@ fn a_restart_in_the_modern_era_is_a_new_process_and_nothing_more() {
 }
 
 #[test]
+fn a_long_answer_to_our_own_handshake_stays_ours() {
+    let long = format!("\"{}\"", "i".repeat(200_000));
+    let script = Script::new().server(|s| s.instructions = Some(long.into()));
+    let mut front = front(script).option("--restart").start().open();
+    assert_eq!(front.ask(call("1", "crash", "{}")), lost_call("1"));
+    assert!(front.ask(call("2", "echo", "{}")).starts_with("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\""));
+    assert_eq!(front.finish(), 0);
+    assert_eq!(text(front.stdout()).lines().count(), 3);
+}
+
+#[test]
 fn a_restart_in_the_modern_era_repeats_no_probe() {
     let probe = modern("0", "server/discover", "");
     let mut front = front(Script::era(Eras::Modern)).option("--restart").start();
