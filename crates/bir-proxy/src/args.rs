@@ -1,6 +1,7 @@
 //! The command line, parsed by hand: the proxy starts in about a millisecond.
 
 use bir_model::ServerName;
+use bir_upstream::http::Transport;
 use std::ffi::{OsStr, OsString};
 use thiserror::Error;
 
@@ -51,14 +52,6 @@ pub(crate) struct Relay {
 pub(crate) enum Target {
     Child { program: OsString, args: Vec<OsString> },
     Remote { url: String, transport: Transport, headers: Vec<String> },
-}
-
-/// How a remote server is spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Transport {
-    Auto,
-    Http,
-    Sse,
 }
 
 /// What is wrong with the command line, and what to do.

@@ -5,13 +5,16 @@
 
 mod answer;
 mod args;
+mod environment;
 mod exit;
 mod log;
 mod off;
+mod remote;
 mod stdio;
 
 use args::{Parsed, Relay, Target};
 use bir_upstream::child::ChildCommand;
+use environment::Environment;
 use std::io::Write as _;
 
 fn main() {
@@ -31,7 +34,12 @@ fn main() {
 
 fn relay_one(relay: Relay) -> u8 {
     let Relay { server_name, target, restart, lazy } = relay;
-    log::init(server_name.as_str(), std::env::var("BIR_LOG").ok().as_deref());
+    let environment = match Environment::take() {
+        Ok(environment) => environment,
+        Err(why) => return refuse(&why),
+    };
+    log::init(server_name.as_str(), environment.log.as_deref());
+    let Environment { headers: headers_variable, max_message, stay_up, .. } = environment;
     match target {
         Target::Child { program, args } => {
             let command = ChildCommand::new(program, args);
@@ -40,15 +48,7 @@ fn relay_one(relay: Relay) -> u8 {
                 complain(&failed.to_string());
                 return failed.exit_code();
             }
-            let max_message = match max_message() {
-                Ok(max) => max,
-                Err(why) => {
-                    complain(&why);
-                    return exit::USAGE;
-                }
-            };
             let lazy = if lazy { off::state_dir() } else { None };
-            let stay_up = std::env::var_os("BIR_PROXY_STAY_UP").is_some_and(|v| v == "1");
             stdio::run(stdio::Options {
                 server_name,
                 command,
@@ -59,20 +59,26 @@ fn relay_one(relay: Relay) -> u8 {
                 tap: None,
             })
         }
-        Target::Remote { .. } => {
-            complain("remote servers are not reached yet");
-            exit::UPSTREAM
+        Target::Remote { url, transport, headers } => {
+            let settings = remote::Settings {
+                url: &url,
+                transport,
+                headers: &headers,
+                headers_variable: headers_variable.as_deref(),
+                max_message,
+                stay_up,
+            };
+            match remote::prepare(&settings) {
+                Ok(prepared) => remote::run(prepared, None),
+                Err(why) => refuse(&why),
+            }
         }
     }
 }
 
-fn max_message() -> Result<Option<usize>, String> {
-    const NAME: &str = "BIR_UPSTREAM_MAX_MESSAGE_BYTES";
-    let Some(value) = std::env::var_os(NAME).filter(|v| !v.is_empty()) else { return Ok(None) };
-    match value.to_str().and_then(|v| v.parse().ok()) {
-        Some(bytes) if bytes > 0 => Ok(Some(bytes)),
-        _ => Err(format!("{NAME} is `{}`; it takes a number of bytes above 0", value.to_string_lossy())),
-    }
+fn refuse(why: &str) -> u8 {
+    complain(why);
+    exit::USAGE
 }
 
 /// What a person asked for goes to stdout; no protocol is spoken then.

@@ -1,4 +1,5 @@
 //! What a tap is told, from transcripts of both eras.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use bir_model::{Direction, Era};
 use bir_tap::{Asked, Clock, Conversation, Event, Moment, Tap, Unanswered};

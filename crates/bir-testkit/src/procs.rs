@@ -173,8 +173,7 @@ mod tests {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line)
-            .unwrap();
+        io::BufRead::read_line(&mut io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
         let found = tree(child.id());
         assert_eq!(found.len(), 2, "{found:?}");
         assert_eq!(found[1].ppid, child.id());

@@ -78,6 +78,8 @@ pub struct Server {
     pub prompts: Vec<Text>,
     /// Core tasks of 2025-11-25: `params.task` on a tool call is honoured.
     pub tasks: bool,
+    /// At the end of stdin waits for calls that still run, then exits. Without: exits at once.
+    pub finish_calls: bool,
 }
 
 /// How frames look on stdio.

@@ -35,7 +35,7 @@ pub enum UpstreamError {
 ///
 /// For stdio, [`TestUpstream::command`] is what a host (or a proxy) starts; each start is a process of its
 /// own that appends to the same log. Over HTTP and SSE, [`TestUpstream::http`] and [`TestUpstream::sse`] start the
-/// binary; [`TestUpstream::http_inside`] serves from a thread of the test instead.
+/// binary; [`crate::InsideUpstream`] serves from a thread of the test instead.
 pub struct TestUpstream {
     dir: TempDir,
     script: Script,

@@ -1,5 +1,7 @@
 //! The stdio upstream does what its script says.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panic")]
+
 use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
 
@@ -540,4 +542,125 @@ fn a_bad_command_line_is_refused() {
     assert_eq!(host.finish(BUDGET).unwrap(), 64);
     assert!(host.stderr_text().contains("unknown option --nope"));
     assert_eq!(host.stdout(), b"");
+}
+
+#[test]
+fn calls_end_with_stdin_or_are_finished() {
+    for finish in [true, false] {
+        let (_up, mut host) = up(Script::new().server(|s| s.finish_calls = finish));
+        host.send(call("1", "sleep", r#"{"ms":300}"#)).unwrap();
+        assert_eq!(host.finish(BUDGET).unwrap(), 0);
+        assert_eq!(!host.stdout().is_empty(), finish);
+    }
+}
+
+#[test]
+fn a_script_is_a_file_that_people_can_write() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.json");
+    let script = r#"{
+        "era": "dual",
+        "server": {"info": {"name" : "by hand"}, "tools": [{"name":"x",  "n":1.0}]},
+        "rules": [
+            {"on": {"tool": "x", "nth": 1}, "do": [{"progress": 1}, {"result": {"id": "${=id}", "odd" : 1e400}}]},
+            {"on": {"tool": "x"}, "do": [{"bytes": {"$base64": "/wo="}}, {"answer": {"$text": "id ${id}"}}, {"exit": 3}]}
+        ]
+    }"#;
+    std::fs::write(&path, script).unwrap();
+    let mut host = bir_testkit::HostCommand::new(bir_testkit::bins::test_upstream().unwrap())
+        .arg("--script")
+        .arg(&path)
+        .start()
+        .unwrap();
+    assert_eq!(
+        ask(&mut host, &call("\"a\"", "x", "{}")),
+        r#"{"jsonrpc":"2.0","id":"a","result":{"id": "a", "odd" : 1e400}}"#
+    );
+    host.send(call("2", "x", "{}")).unwrap();
+    assert_eq!(host.line(BUDGET).unwrap(), b"\xff");
+    assert_eq!(host.line(BUDGET).unwrap(), b"id 2");
+    assert_eq!(host.finish(BUDGET).unwrap(), 3);
+}
+
+#[test]
+fn asking_has_ids_and_deadlines_of_the_script() {
+    let ask_as = |id: Option<&str>, timeout_ms| Step::Ask {
+        method: "roots/list".into(),
+        params: None,
+        id: id.map(Into::into),
+        timeout_ms,
+    };
+    let (_up, mut host) = up(Script::new()
+        .on(On::tool("own"), [ask_as(Some("1.0"), 10_000), Step::result("${reply}")])
+        .on(On::tool("late"), [ask_as(None, 30), Step::result("${reply}")]));
+    assert_eq!(
+        ask(&mut host, &call("1.0", "own", "{}")),
+        r#"{"jsonrpc":"2.0","id":1.0,"method":"roots/list"}"#
+    );
+    assert_eq!(ask(&mut host, r#"{"id":1.0,"result":[ ]}"#), r#"{"jsonrpc":"2.0","id":1.0,"result":[ ]}"#);
+    assert!(ask(&mut host, &call("2", "late", "{}")).contains("\"id\":\"ask-2\""));
+    assert_eq!(text(&host.line(BUDGET).unwrap()), r#"{"jsonrpc":"2.0","id":2,"result":"no reply"}"#);
+}
+
+#[test]
+fn waiting_in_vain_and_hanging() {
+    let wait = Step::WaitFor { method: "never".into(), count: 1, timeout_ms: 20 };
+    let (_up, mut host) = up(Script::new()
+        .on(On::tool("vain"), [wait, Step::result("1")])
+        .on(On::tool("hang"), [Step::Hang, Step::result("1")]));
+    assert!(ask(&mut host, &call("1", "vain", "{}")).contains("waited in vain for 1 of never"));
+    host.send(call("2", "hang", "{}")).unwrap();
+    assert!(ask(&mut host, &call("3", "echo", "{}")).contains("\"id\":3"), "only the hanging call hangs");
+    assert_eq!(host.finish(BUDGET).unwrap(), 0);
+    assert!(!text(&host.stdout()).contains("\"id\":2"));
+}
+
+#[test]
+fn a_message_rule_comes_before_the_normal_handling() {
+    let (_up, mut host) = up(Script::new().on(On::message(2), [Step::message("first")]));
+    assert!(ask(&mut host, r#"{"id":1,"method":"ping"}"#).contains("\"id\":1"));
+    assert_eq!(ask(&mut host, r#"{"id":2,"method":"ping"}"#), "first");
+    assert!(text(&host.line(BUDGET).unwrap()).contains("\"id\":2"));
+}
+
+#[test]
+fn whole_results_of_the_script_win() {
+    let (_up, mut host) = up(Script::era(Eras::Dual).server(|s| {
+        s.initialize = Some(r#"{"i" : 1.0}"#.into());
+        s.discover = Some(r#"{"d" : 1.0}"#.into());
+    }));
+    assert!(ask(&mut host, &modern("1", "server/discover", "")).ends_with(r#""result":{"d" : 1.0}}"#));
+    assert!(ask(&mut host, r#"{"id":1,"method":"initialize"}"#).ends_with(r#""result":{"i" : 1.0}}"#));
+}
+
+#[test]
+fn stderr_without_newlines_and_a_life_that_ends() {
+    let upstream = TestUpstream::new(
+        Script::new()
+            .on(On::start(), [Step::StderrFill { bytes: 70_000, line: 0 }, Step::Ignore(vec!["eof".into()])]),
+    )
+    .unwrap();
+    let mut host = upstream.command().args(["--max-seconds", "1"]).start().unwrap();
+    assert_eq!(host.finish(BUDGET).unwrap(), 86);
+    assert_eq!(host.stderr(), vec![b'e'; 70_000]);
+}
+
+#[test]
+fn other_methods_have_defaults() {
+    let (_up, mut host) = plain();
+    for (method, part) in [
+        ("resources/templates/list", "\"resourceTemplates\":[]"),
+        ("prompts/list", "\"prompts\":[]"),
+        ("resources/read", "\"contents\":[{\"uri\":\"u\","),
+        ("prompts/get", "prompt text"),
+        ("completion/complete", "\"values\""),
+        ("logging/setLevel", "\"result\":{}"),
+        ("resources/subscribe", "\"result\":{}"),
+        ("x/custom", r#""line":"{\"id\":1,\"method\":\"x/custom\""#),
+        ("tasks/list", "-32601"),
+    ] {
+        let answer =
+            ask(&mut host, &format!("{{\"id\":1,\"method\":\"{method}\",\"params\":{{\"uri\":\"u\"}}}}"));
+        assert!(answer.contains(part), "{method}: {answer}");
+    }
 }

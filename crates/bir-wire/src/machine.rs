@@ -312,13 +312,8 @@ impl Machine {
                     }
                     Stop::Backslash(slash) => {
                         i = slash + 1;
-                        match bytes.get(i) {
-                            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => i += 1,
-                            _ => {
-                                self.key = $key;
-                                state = State::Escape;
-                            }
-                        }
+                        self.key = $key;
+                        state = State::Escape;
                     }
                     Stop::End => leave!(bytes.len()),
                     Stop::Cut(cut) => {
@@ -457,7 +452,7 @@ impl Machine {
                 State::Escape => {
                     let Some(&byte) = bytes.get(i) else { leave!(i) };
                     state = match byte {
-                        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.inside(),
+                        letter if strings::is_letter(letter) => self.inside(),
                         b'u' => {
                             self.hex = 0;
                             State::Hex

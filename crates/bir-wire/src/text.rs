@@ -102,6 +102,22 @@ pub(crate) fn decode_into(token: &[u8], buffer: &mut [u8]) -> Option<usize> {
     Some(length)
 }
 
+/// Appends a string token that says `plain`, with no more escapes than JSON asks for.
+pub fn encode(plain: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    for byte in plain.bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            0..0x20 => {
+                let digit = |n: u8| if n < 10 { b'0' + n } else { b'a' + n - 10 };
+                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(byte >> 4), digit(byte & 15)]);
+            }
+            _ => out.push(byte),
+        }
+    }
+    out.push(b'"');
+}
+
 /// Whether a string token says `plain`, without allocating. Half a surrogate pair equals nothing.
 pub fn is(token: &[u8], plain: &str) -> bool {
     let Some(steps) = Steps::of(token) else { return false };
@@ -146,8 +162,20 @@ mod tests {
     }
 
     #[test]
+    fn encoding_is_read_back() {
+        for text in ["", "plain é 😀", "a\"b\\c/d", "\0\u{1f}\n\t\u{7f}"] {
+            let mut token = Vec::new();
+            encode(text, &mut token);
+            assert_eq!(serde_json::from_slice::<String>(&token).unwrap(), text);
+            assert!(is(&token, text));
+        }
+    }
+
+    #[test]
     fn half_a_pair_is_replaced_and_equals_nothing() {
-        for token in [r#""\ud800""#, r#""\udc00""#, r#""a\ud800\u0041""#, r#""\ud800\ud800""#] {
+        for token in
+            [r#""\ud800\ue000""#, r#""\ud800""#, r#""\udc00""#, r#""a\ud800\u0041""#, r#""\ud800\ud800""#]
+        {
             let text = decode(token.as_bytes()).unwrap();
             assert!(text.contains('\u{fffd}'));
             assert!(!is(token.as_bytes(), &text));

@@ -115,6 +115,8 @@ impl Tracker {
 
     pub(crate) fn reset(&mut self) {
         self.root.reset();
+        // So that the large copies of one batch are not kept until the next.
+        self.batch.iter_mut().take(self.described).for_each(Envelope::reset);
         self.described = 0;
         self.elements = 0;
         self.objects = false;
@@ -182,9 +184,7 @@ impl Tracker {
                     self.batch.push(Envelope::new());
                 }
                 self.described += 1;
-                let fresh = self.envelope();
-                fresh.reset();
-                fresh.set_start(at);
+                self.envelope().set_start(at);
             }
             _ => {}
         }

@@ -1,4 +1,5 @@
 //! The scanner against tables: fields, kinds, faults, and every split of every message.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use bir_wire::{Envelope, Fault, FaultKind, Field, Kind, Limits, Message, Scanner, Span};
 
@@ -161,7 +162,8 @@ fn fields_are_found_with_their_spans() {
 
 #[test]
 fn every_field_is_found_in_its_place_only() {
-    let places: &[(&str, &str, &[(&str, Field)])] = &[
+    type Place<'a> = (&'a str, &'a str, &'a [(&'a str, Field)]);
+    let places: &[Place<'_>] = &[
         (
             "",
             "",

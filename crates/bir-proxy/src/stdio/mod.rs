@@ -51,6 +51,8 @@ enum Event {
     HostClosed,
     /// The host's process has ended, or its end of stdout is closed.
     HostGone,
+    /// The host has let go of our stdin; what it wrote may still be unread.
+    HostHungUp,
     /// A signal for the upstream.
     Signal(Signal),
     /// The child of this start has exited and is not reaped.

@@ -18,6 +18,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Counts and flags that anybody may read.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
+    /// Writes to the upstream that have been completed.
+    pub(super) sent: AtomicU64,
     /// The host has asked something.
     pub(super) asked: AtomicBool,
     /// The upstream has said something that is a frame.
@@ -259,6 +261,7 @@ impl Sink for FromHost<'_> {
         if let Err(e) = self.shared.upstream.forward(bytes, self.generation) {
             log::debug!("{}: {e}", Direction::HostToUpstream);
         }
+        self.shared.seen.sent.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 

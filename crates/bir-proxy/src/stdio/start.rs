@@ -18,12 +18,18 @@ pub(super) fn thread(name: &str, run: impl FnOnce() + Send + 'static) -> io::Res
     std::thread::Builder::new().name(name.into()).spawn(run).map(drop)
 }
 
-/// Signals, and the end of the host's process.
+/// Signals, and the fate of the host.
 pub(super) fn watches(tell: &Sender<Event>) -> io::Result<()> {
     let to = tell.clone();
     watch::signals(move |signal| drop(to.send(Event::Signal(signal))))?;
     let to = tell.clone();
-    watch::parent(move || drop(to.send(Event::HostGone)))
+    watch::host(move |fate| {
+        let event = match fate {
+            watch::HostFate::Ended => Event::HostGone,
+            watch::HostFate::HungUp => Event::HostHungUp,
+        };
+        drop(to.send(event));
+    })
 }
 
 /// Moves the host's messages until its input ends.

@@ -5,7 +5,7 @@
 //!   (--lazy)                             └─ handshake repeated under an id of our own
 //! ```
 
-use super::ending::{Cause, Ending};
+use super::ending::{ANSWER_GRACE, Cause, Ending};
 use super::ends::{HostEnd, UpstreamInner};
 use super::flow::Rules;
 use super::handshake::{Cache, Opening};
@@ -52,6 +52,8 @@ pub(super) struct Supervisor {
     silent: u32,
     ending: Ending,
     silence_at: Option<Instant>,
+    /// The host has hung up and the upstream does not read what is left: when that is over, and how much had been sent.
+    stuck_at: Option<(Instant, u64)>,
     /// SIGINT was passed on, and the upstream may end of it or not.
     interrupted: bool,
 }
@@ -95,6 +97,7 @@ impl Supervisor {
             silent: 0,
             ending: Ending::new(),
             silence_at: None,
+            stuck_at: None,
             interrupted: false,
         };
         let code = supervisor.session();
@@ -131,7 +134,10 @@ impl Supervisor {
     /// Waits for the next event or the next deadline, and acts on it. The exit status when the session is over.
     fn step(&mut self) -> Option<u8> {
         let now = Instant::now();
-        let wake_at = [self.ending.wake_at(now), self.silence_at].into_iter().flatten().min();
+        let wake_at = [self.ending.wake_at(now), self.silence_at, self.stuck_at.map(|s| s.0)]
+            .into_iter()
+            .flatten()
+            .min();
         let event = match wake_at {
             None => self.events.recv().map_err(|_| RecvTimeoutError::Disconnected),
             Some(at) => self.events.recv_timeout(at.saturating_duration_since(now)),
@@ -159,6 +165,11 @@ impl Supervisor {
         let cause = match event {
             Event::HostClosed => Cause::HostClosed,
             Event::HostGone => Cause::HostGone,
+            Event::HostHungUp => {
+                let sent = self.shared.seen.sent.load(Ordering::Relaxed);
+                self.stuck_at = Some((Instant::now() + ANSWER_GRACE, sent));
+                return;
+            }
             Event::Signal(signal) => {
                 log::debug!("{signal:?} is passed on");
                 self.interrupted |= signal == Signal::Interrupt;
@@ -186,6 +197,7 @@ impl Supervisor {
         };
         if matches!(cause, Cause::HostClosed | Cause::HostGone) {
             self.shared.upstream.disconnect();
+            self.stuck_at = None;
         }
         let open = self.shared.conversation().open_requests();
         self.ending.begin(cause, open, Instant::now());
@@ -211,6 +223,16 @@ impl Supervisor {
                      `Content-Length` framing instead of one JSON message per line",
                     SILENCE.as_secs()
                 );
+            }
+        }
+        if let Some((at, before)) = self.stuck_at
+            && now >= at
+        {
+            let sent = self.shared.seen.sent.load(Ordering::Relaxed);
+            self.stuck_at = Some((now + ANSWER_GRACE, sent));
+            if sent == before {
+                log::warn!("the host has hung up and the server does not read what is left");
+                self.on_outside(Event::HostGone);
             }
         }
         let open = self.shared.conversation().open_requests();

@@ -24,52 +24,78 @@ pub(super) fn signals(_tell: impl Fn(Signal) + Send + 'static) -> std::io::Resul
     Ok(())
 }
 
-/// Calls `gone` once when the process that started us has ended.
+/// What befalls the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HostFate {
+    /// The process that started us has ended.
+    Ended,
+    /// Nobody holds the other end of our stdin any more; what was written may still be unread.
+    HungUp,
+}
+
+/// Calls `tell` for what befalls the host, from a thread of its own.
 #[cfg(unix)]
-pub(super) fn parent(gone: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    let Some(parent) = rustix::process::getppid() else { return Ok(()) };
-    if parent.is_init() {
-        // Started by nobody, or our parent has ended already; stdin will tell.
-        return Ok(());
-    }
-    let run = move || {
-        wait_for_end_of(parent);
-        gone();
-    };
-    std::thread::Builder::new().name("parent".into()).spawn(run).map(drop)
+pub(super) fn host(tell: impl Fn(HostFate) + Send + 'static) -> std::io::Result<()> {
+    let parent = rustix::process::getppid();
+    // Started by nobody, or our parent has ended already: stdin will tell.
+    let parent = parent.filter(|p| !p.is_init());
+    std::thread::Builder::new().name("host fate".into()).spawn(move || watch_host(parent, &tell)).map(drop)
 }
 
 #[cfg(not(unix))]
-pub(super) fn parent(_gone: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+pub(super) fn host(_tell: impl Fn(HostFate) + Send + 'static) -> std::io::Result<()> {
     Ok(())
 }
 
 #[cfg(target_os = "linux")]
-fn wait_for_end_of(parent: rustix::process::Pid) {
+fn watch_host(parent: Option<rustix::process::Pid>, tell: &impl Fn(HostFate)) {
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::process::{PidfdFlags, getppid, pidfd_open};
-    let Ok(handle) = pidfd_open(parent, PidfdFlags::empty()) else { return poll_for_end_of(parent) };
-    if getppid() != Some(parent) {
-        return; // it ended before the handle was ours
+    let process = parent.and_then(|p| pidfd_open(p, PidfdFlags::empty()).ok());
+    if parent.is_some() && getppid() != parent {
+        return tell(HostFate::Ended); // before the handle was ours
     }
+    if parent.is_some() && process.is_none() {
+        return poll_for_end_of(parent, tell);
+    }
+    let mut hung_up = false;
     loop {
-        match poll(&mut [PollFd::new(&handle, PollFlags::IN)], None) {
-            Ok(_) => return,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return poll_for_end_of(parent),
+        let mut watched = Vec::with_capacity(2);
+        watched.extend(process.as_ref().map(|p| PollFd::new(p, PollFlags::IN)));
+        let stdin = rustix::stdio::stdin();
+        // No events asked for: only the hang-up is reported.
+        watched.extend((!hung_up).then(|| PollFd::new(&stdin, PollFlags::empty())));
+        if watched.is_empty() {
+            return;
+        }
+        match poll(&mut watched, None) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => return poll_for_end_of(parent, tell),
+        }
+        if process.is_some() && !watched[0].revents().is_empty() {
+            return tell(HostFate::Ended);
+        }
+        if !hung_up && watched.last().is_some_and(|w| !w.revents().is_empty()) {
+            hung_up = true;
+            tell(HostFate::HungUp);
         }
     }
 }
 
 #[cfg(all(unix, not(target_os = "linux")))]
-fn wait_for_end_of(parent: rustix::process::Pid) {
-    poll_for_end_of(parent);
+fn watch_host(parent: Option<rustix::process::Pid>, tell: &impl Fn(HostFate)) {
+    poll_for_end_of(parent, tell);
 }
 
 /// An orphan gets another parent.
 #[cfg(unix)]
-fn poll_for_end_of(parent: rustix::process::Pid) {
-    while rustix::process::getppid() == Some(parent) {
+fn poll_for_end_of(parent: Option<rustix::process::Pid>, tell: &impl Fn(HostFate)) {
+    if parent.is_none() {
+        return;
+    }
+    while rustix::process::getppid() == parent {
         std::thread::sleep(std::time::Duration::from_millis(500));
     }
+    tell(HostFate::Ended);
 }

@@ -1,0 +1,69 @@
+//! Where every message of both directions passes: it is observed here, and those for the host are written.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bir_model::Direction;
+use bir_tap::{Conversation, SystemClock};
+use bir_upstream::http::{Inbox, LargeMessage};
+use bir_wire::Message;
+use bytes::Bytes;
+
+use super::pen::{Pen, Stroke};
+use crate::log;
+
+/// The host's side of the relay.
+#[derive(Clone)]
+pub(crate) struct Desk {
+    conversation: Arc<Mutex<Conversation<SystemClock>>>,
+    pen: Arc<Pen>,
+}
+
+impl Desk {
+    pub(crate) fn new(conversation: Conversation<SystemClock>, pen: Pen) -> Self {
+        Self { conversation: Arc::new(Mutex::new(conversation)), pen: Arc::new(pen) }
+    }
+
+    /// Shows one complete message to the observers. Every message of both directions comes through here: small ones before their bytes go on, streamed
+    /// ones when they are complete.
+    pub(crate) fn observe(&self, direction: Direction, message: &Message<'_>) {
+        self.conversation.lock().unwrap_or_else(PoisonError::into_inner).observe(direction, message);
+    }
+
+    pub(crate) fn pen(&self) -> &Pen {
+        &self.pen
+    }
+}
+
+/// A message for the host that is written as it comes.
+pub(crate) struct Streaming {
+    desk: Desk,
+    stroke: Stroke,
+}
+
+impl Inbox for Desk {
+    type Large = Streaming;
+
+    async fn message(&self, bytes: Bytes, about: &Message<'_>) {
+        self.observe(Direction::UpstreamToHost, about);
+        self.pen.line(&bytes).await;
+    }
+
+    async fn open(&self) -> Streaming {
+        Streaming { desk: self.clone(), stroke: self.pen.clone().begin().await }
+    }
+
+    fn note(&self, text: &str) {
+        log::warn!("{text}");
+    }
+}
+
+impl LargeMessage for Streaming {
+    async fn piece(&mut self, bytes: Bytes) {
+        self.stroke.piece(&bytes).await;
+    }
+
+    async fn end(self, about: &Message<'_>) {
+        self.desk.observe(Direction::UpstreamToHost, about);
+        self.stroke.end().await;
+    }
+}

@@ -1,0 +1,134 @@
+//! From the host's bytes to messages for the upstream.
+//!
+//! A line up to [`MAX_HELD`] is held and sent whole. A longer one is streamed as soon as its beginning tells what the headers need.
+
+use bir_model::Direction;
+use bir_upstream::http::{HttpUpstream, Upload, error_answer};
+use bir_wire::{Field, Kind, Limits, Scanner};
+use bytes::Bytes;
+
+use super::desk::Desk;
+
+/// Bytes of a line that are held before it is streamed: 1 MiB.
+const MAX_HELD: usize = 1024 * 1024;
+
+/// The line in progress.
+pub(crate) struct Lines {
+    scanner: Scanner,
+    held: Vec<u8>,
+    upload: Option<Upload>,
+    /// Length at which the held part is looked at again.
+    next_look: usize,
+}
+
+impl Lines {
+    pub(crate) fn new() -> Self {
+        Self {
+            scanner: Scanner::new(Limits { keep: 0, ..Limits::default() }),
+            held: Vec::new(),
+            upload: None,
+            next_look: MAX_HELD,
+        }
+    }
+
+    /// Takes what the host wrote.
+    pub(crate) async fn feed(&mut self, chunk: &[u8], upstream: &HttpUpstream<Desk>, desk: &Desk) {
+        for piece in bir_wire::split(chunk) {
+            if piece.end && self.held.is_empty() && self.upload.is_none() {
+                let bytes = Bytes::copy_from_slice(piece.bytes);
+                let message = self.scanner.finish_whole(&bytes);
+                if message.kind() != Kind::Blank {
+                    desk.observe(Direction::HostToUpstream, &message);
+                    upstream.send(bytes.clone(), &message).await;
+                }
+                self.scanner.reset();
+            } else {
+                self.part(piece.bytes, upstream).await;
+                if piece.end {
+                    self.finish(upstream, desk).await;
+                }
+            }
+        }
+    }
+
+    /// The host will send no more. A last line without a line end is a message too.
+    pub(crate) async fn end(&mut self, upstream: &HttpUpstream<Desk>, desk: &Desk) {
+        if !self.held.is_empty() || self.upload.is_some() {
+            self.finish(upstream, desk).await;
+        }
+    }
+
+    async fn part(&mut self, bytes: &[u8], upstream: &HttpUpstream<Desk>) {
+        if let Some(upload) = &mut self.upload {
+            let content = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+            let content = content.strip_suffix(b"\r").unwrap_or(content);
+            self.scanner.push(bytes);
+            if !content.is_empty() {
+                upload.push(Bytes::copy_from_slice(content)).await;
+            }
+            return;
+        }
+        self.held.extend_from_slice(bytes);
+        if bytes.ends_with(b"\n") || self.held.len() < self.next_look {
+            return;
+        }
+        let new = self.held.get(usize::try_from(self.scanner.len()).unwrap_or_default()..);
+        self.scanner.push(new.unwrap_or_default());
+        match upstream.begin(self.scanner.so_far()) {
+            Some(mut upload) => {
+                upload.push(Bytes::from(std::mem::take(&mut self.held))).await;
+                self.upload = Some(upload);
+            }
+            None => self.next_look = self.held.len() + MAX_HELD,
+        }
+    }
+
+    async fn finish(&mut self, upstream: &HttpUpstream<Desk>, desk: &Desk) {
+        if let Some(upload) = self.upload.take() {
+            let message = self.scanner.finish();
+            desk.observe(Direction::HostToUpstream, &message);
+            upload.end(&message).await;
+        } else {
+            let bytes = Bytes::from(std::mem::take(&mut self.held));
+            self.scanner.reset();
+            let message = self.scanner.finish_whole(&bytes);
+            if message.kind() != Kind::Blank {
+                desk.observe(Direction::HostToUpstream, &message);
+                upstream.send(bytes.clone(), &message).await;
+            }
+        }
+        self.scanner.reset();
+        self.next_look = MAX_HELD;
+    }
+
+    /// Answers the requests in `chunk` with an error. Returns whether there was one.
+    pub(crate) async fn refuse(&mut self, chunk: &[u8], desk: &Desk, why: &str) -> bool {
+        let mut refused = false;
+        for piece in bir_wire::split(chunk) {
+            if self.held.len() > MAX_HELD {
+                return refused;
+            }
+            self.held.extend_from_slice(piece.bytes);
+            if !piece.end {
+                continue;
+            }
+            let line = std::mem::take(&mut self.held);
+            let message = self.scanner.finish_whole(&line);
+            desk.observe(Direction::HostToUpstream, &message);
+            let id = match message.kind() {
+                Kind::Request => message.envelope().raw(Field::Id).map(<[u8]>::to_vec),
+                _ => None,
+            };
+            self.scanner.reset();
+            if let Some(id) = id {
+                let answer = error_answer(&id, why);
+                let message = self.scanner.finish_whole(&answer);
+                desk.observe(Direction::UpstreamToHost, &message);
+                self.scanner.reset();
+                desk.pen().line(&answer).await;
+                refused = true;
+            }
+        }
+        refused
+    }
+}

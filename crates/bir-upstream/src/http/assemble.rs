@@ -1,0 +1,255 @@
+//! From pieces of a body or an event to one message of one line.
+//!
+//! Up to [`HOLD`] bytes are held, so that a message that breaks off leaves no trace at the host, and so that it is known before it
+//! is handed on. A longer one streams. Line breaks can only stand between tokens of JSON; inside the message each becomes a space, at its ends they are dropped.
+
+use bir_wire::{Edits, Field, Kind, Limits, Message, Scanner};
+use bytes::{Bytes, BytesMut};
+
+use super::Failure;
+use super::inbox::{Inbox, LargeMessage};
+
+/// Bytes of one message that are held before it streams: 256 KiB.
+pub const HOLD: usize = 256 * 1024;
+
+const MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
+
+/// One message on its way from the upstream.
+pub(crate) struct Assembler<I: Inbox> {
+    /// Made when it is needed: it is large, and this struct is moved.
+    scanner: Option<Box<Scanner>>,
+    held: Held,
+    large: Option<I::Large>,
+    length: u64,
+    breaks: usize,
+    mark: usize,
+    hold: usize,
+    limit: Option<u64>,
+}
+
+enum Held {
+    Nothing,
+    One(Bytes),
+    Many(BytesMut),
+}
+
+impl<I: Inbox> Assembler<I> {
+    /// `hold`: bytes to hold before streaming. `limit`: the longest message that is let through; with one, nothing streams.
+    pub(crate) fn new(hold: usize, limit: Option<u64>) -> Self {
+        Self {
+            scanner: None,
+            held: Held::Nothing,
+            large: None,
+            length: 0,
+            breaks: 0,
+            mark: 0,
+            hold: if limit.is_some() { usize::MAX } else { hold },
+            limit,
+        }
+    }
+
+    /// Whether nothing of a message has come yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// A line break that may or may not stand between two tokens.
+    pub(crate) fn line_break(&mut self) {
+        if self.length > 0 {
+            self.breaks += 1;
+        }
+    }
+
+    /// Takes bytes of a JSON body, with its line breaks and a byte order mark before it.
+    pub(crate) async fn body(&mut self, inbox: &I, bytes: Bytes) -> Result<(), Failure> {
+        let mut rest = bytes;
+        while self.length == 0 && self.mark < MARK.len() && rest.first() == MARK.get(self.mark) {
+            self.mark += 1;
+            rest = rest.slice(1..);
+        }
+        while let Some(at) = memchr::memchr2(b'\r', b'\n', &rest) {
+            // Short runs between breaks (pretty-printed JSON) are joined in one copy instead of one piece each.
+            if self.length == 0 && at == 0 {
+                rest = rest.slice(1..);
+                continue;
+            }
+            let end = rest.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
+            let trailing = rest.len() - end;
+            let mut flat = BytesMut::from(rest.get(..end).unwrap_or_default());
+            for byte in flat.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n')) {
+                *byte = b' ';
+            }
+            self.data(inbox, flat.freeze()).await?;
+            self.breaks += trailing;
+            return Ok(());
+        }
+        self.data(inbox, rest).await
+    }
+
+    /// Takes bytes without line breaks.
+    pub(crate) async fn data(&mut self, inbox: &I, bytes: Bytes) -> Result<(), Failure> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        while self.breaks > 0 {
+            const SPACES: &[u8] = &[b' '; 64];
+            let count = self.breaks.min(SPACES.len());
+            self.breaks -= count;
+            self.add(inbox, Bytes::from_static(SPACES).slice(..count)).await?;
+        }
+        self.add(inbox, bytes).await
+    }
+
+    async fn add(&mut self, inbox: &I, bytes: Bytes) -> Result<(), Failure> {
+        self.length += bytes.len() as u64;
+        if self.limit.is_some_and(|limit| self.length > limit) {
+            return Err(Failure::TooLarge);
+        }
+        if let Some(large) = &mut self.large {
+            scanner(&mut self.scanner).push(&bytes);
+            large.piece(bytes).await;
+            return Ok(());
+        }
+        self.held = match std::mem::replace(&mut self.held, Held::Nothing) {
+            Held::Nothing => Held::One(bytes),
+            Held::One(first) => {
+                let mut many = BytesMut::with_capacity((first.len() + bytes.len()) * 2);
+                many.extend_from_slice(&first);
+                many.extend_from_slice(&bytes);
+                Held::Many(many)
+            }
+            Held::Many(mut many) => {
+                many.extend_from_slice(&bytes);
+                Held::Many(many)
+            }
+        };
+        // What begins like no message (an error page, a banner) must never be streamed to the host.
+        if self.length > self.hold as u64 && self.begins_like_a_message() {
+            let held = self.take_held();
+            scanner(&mut self.scanner).push(&held);
+            let mut large = inbox.open().await;
+            large.piece(held).await;
+            self.large = Some(large);
+        } else if self.length > self.hold as u64 && !self.blank() {
+            return Err(Failure::NotAResponse);
+        }
+        Ok(())
+    }
+
+    fn held(&self) -> &[u8] {
+        match &self.held {
+            Held::Nothing => &[],
+            Held::One(bytes) => bytes,
+            Held::Many(bytes) => bytes,
+        }
+    }
+
+    fn first_byte(&self) -> Option<u8> {
+        self.held().iter().copied().find(|byte| !matches!(byte, b' ' | b'\t'))
+    }
+
+    fn blank(&self) -> bool {
+        self.first_byte().is_none()
+    }
+
+    fn begins_like_a_message(&self) -> bool {
+        matches!(self.first_byte(), Some(b'{' | b'['))
+    }
+
+    fn take_held(&mut self) -> Bytes {
+        match std::mem::replace(&mut self.held, Held::Nothing) {
+            Held::Nothing => Bytes::new(),
+            Held::One(bytes) => bytes,
+            Held::Many(bytes) => bytes.freeze(),
+        }
+    }
+
+    /// Forgets what came of this message.
+    pub(crate) fn discard(&mut self) {
+        (self.length, self.breaks, self.mark) = (0, 0, 0);
+        self.held = Held::Nothing;
+        self.large = None;
+        if let Some(scanner) = &mut self.scanner {
+            scanner.reset();
+        }
+    }
+
+    /// Ends the message: `look` sees it first and says what happens to it.
+    ///
+    /// Returns whether anything was handed on. After this the assembler is ready for the next message.
+    pub(crate) async fn finish(
+        &mut self,
+        inbox: &I,
+        mut look: impl FnMut(&Message<'_>, Option<&Bytes>) -> Verdict,
+    ) -> bool {
+        let empty = self.length == 0;
+        (self.length, self.breaks, self.mark) = (0, 0, 0);
+        if empty {
+            return false;
+        }
+        let handed_on = if let Some(large) = self.large.take() {
+            let message = scanner(&mut self.scanner).finish();
+            look(&message, None);
+            large.end(&message).await;
+            true
+        } else if self.begins_like_a_message() {
+            let bytes = self.take_held();
+            let message = scanner(&mut self.scanner).finish_whole(&bytes);
+            match look(&message, Some(&bytes)) {
+                Verdict::HandOn => {
+                    inbox.message(bytes.clone(), &message).await;
+                    true
+                }
+                Verdict::WithId(id) => {
+                    let spliced = with_id(&bytes, &message, &id);
+                    let mut again = Scanner::default();
+                    let message = again.finish_whole(&spliced);
+                    inbox.message(spliced.clone(), &message).await;
+                    true
+                }
+            }
+        } else {
+            self.take_held();
+            inbox.note("upstream→host: something that is no message was dropped");
+            false
+        };
+        if let Some(scanner) = &mut self.scanner {
+            scanner.reset();
+        }
+        handed_on
+    }
+}
+
+fn scanner(place: &mut Option<Box<Scanner>>) -> &mut Scanner {
+    place.get_or_insert_with(|| Box::new(Scanner::new(Limits { keep: 0, ..Limits::default() })))
+}
+
+/// What happens to a message that was looked at. A streamed one is on its way already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    HandOn,
+    /// Hand on with this id in place of `null` or of none.
+    WithId(Bytes),
+}
+
+/// Whether this is an error without an id of its own.
+pub(crate) fn lacks_id(message: &Message<'_>) -> bool {
+    let envelope = message.envelope();
+    message.kind() == Kind::ErrorResponse && (!envelope.has(Field::Id) || envelope.is_null(Field::Id))
+}
+
+/// The message with an id in place of `null`, or as its first member when it has none.
+pub(crate) fn with_id(bytes: &Bytes, message: &Message<'_>, id: &[u8]) -> Bytes {
+    let envelope = message.envelope();
+    let mut edits = Edits::new();
+    match envelope.span(Field::Id) {
+        Some(span) => edits.replace(span, id),
+        None => edits.insert_key(envelope.span_of_element(), "id", id),
+    }
+    let mut spliced = Vec::with_capacity(bytes.len() + id.len() + 8);
+    match edits.apply(bytes, &mut spliced) {
+        Ok(()) => spliced.into(),
+        // Spans of this very message always fit it.
+        Err(_) => bytes.clone(),
+    }
+}

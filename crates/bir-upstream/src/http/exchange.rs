@@ -1,0 +1,467 @@
+//! The life of one message of the host: sent once, answered once.
+//!
+//! ```text
+//! lease a connection ─> wait for the turn ─> send ─> status ─┬─ 2xx: body or events ─> answered?
+//!         ▲                                                  ├─ session forgotten: initialise again, once
+//!         └──────────────────────────────────────────────────┤
+//!                                                            └─ anything else: the body if it is an answer, else an error of ours
+//! ```
+//!
+//! A message is sent a second time only after the upstream rejected it because it forgot the session: nothing happened then.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bir_net::{Lease, Request, RequestBody, Response, Target};
+use bir_wire::{Field, Kind, Scanner};
+use bytes::Bytes;
+use http::Method;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use super::assemble::{lacks_id, with_id};
+use super::events::{Belongs, Place};
+use super::failure::error_answer;
+use super::inbox::Inbox;
+use super::legacy_sse::Link;
+use super::outgoing::{Era, Facts};
+use super::protocol_headers::{self, SessionHeaders};
+use super::registry::Entry;
+use super::turns::Turn;
+use super::upstream::Shared;
+use super::{Failure, Transport};
+
+/// Most bytes of an error body that are read.
+const MAX_ERROR_BODY: usize = 64 * 1024;
+/// How long an error body may take to arrive.
+const ERROR_BODY_BUDGET: Duration = Duration::from_secs(10);
+/// Tries to pick a stream up again that fail one after the other.
+const MAX_RESUMES: u32 = 4;
+/// How often a request that was taken without an answer looks whether the standalone stream is still there.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The bytes of a message.
+pub(crate) enum Payload {
+    /// Held, so that it can be sent again.
+    Whole(Bytes),
+    /// Streamed; what it was is known when it is complete.
+    Stream(Option<RequestBody>, Option<oneshot::Receiver<Facts>>),
+}
+
+/// One message on its way.
+pub(crate) struct Job {
+    pub(crate) facts: Facts,
+    pub(crate) era: Era,
+    pub(crate) payload: Payload,
+    pub(crate) turn: Turn,
+    pub(crate) entry: Entry,
+    pub(crate) permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Job {
+    /// Whether later messages must wait for the answer: they need what the handshake settles.
+    fn is_barrier(&self) -> bool {
+        self.era == Era::Legacy
+            && (self.facts.method_is("initialize") || self.facts.method_is("notifications/initialized"))
+    }
+
+    fn is_modern(&self) -> bool {
+        self.era != Era::Legacy
+    }
+
+    fn belongs(&self, alone: bool) -> Belongs<'_> {
+        Belongs { entry: Some(&self.entry), facts: Some(&self.facts), alone, modern: self.is_modern() }
+    }
+
+    /// Waits until a streamed message is complete, so that its id is known.
+    async fn settle(&mut self) -> Result<(), Failure> {
+        if let Payload::Stream(_, facts) = &mut self.payload
+            && let Some(facts) = facts.take()
+        {
+            self.facts = facts.await.map_err(|_| Failure::HostGone)?;
+            self.entry.expect(&self.facts.ids);
+        }
+        Ok(())
+    }
+}
+
+impl<I: Inbox> Shared<I> {
+    /// Sends a message and sees to it that the host gets an answer if it wants one.
+    pub(crate) async fn run(self: Arc<Self>, mut job: Job) {
+        let outcome = self.exchange(&mut job).await;
+        job.turn.done();
+        if job.facts.method_is("notifications/initialized") && outcome.is_ok() && !job.is_modern() {
+            self.start_listening();
+        }
+        let Err(failure) = outcome else { return };
+        if let Payload::Stream(body, _) = &mut job.payload {
+            // Nobody takes the rest: whoever supplies it must not wait.
+            *body = None;
+        }
+        if job.settle().await.is_err() || job.entry.is_cancelled() || self.is_closing() {
+            return;
+        }
+        let ids = job.entry.take_unanswered();
+        if ids.is_empty() {
+            let what = job.facts.method.as_deref().unwrap_or("an answer");
+            self.inbox.note(&format!("host→upstream: {what} was not delivered: {failure}"));
+        }
+        for id in ids {
+            self.answer_with(&id, &failure).await;
+        }
+    }
+
+    async fn answer_with(&self, id: &[u8], failure: &Failure) {
+        let answer = error_answer(id, &failure.to_string());
+        let mut scanner = Scanner::default();
+        let message = scanner.finish_whole(&answer);
+        self.inbox.message(answer.clone(), &message).await;
+    }
+
+    async fn exchange(self: &Arc<Self>, job: &mut Job) -> Result<(), Failure> {
+        let mut repeated = false;
+        loop {
+            let target = self.target_for(job);
+            let lease = self.client.lease(&target).await;
+            job.turn.come().await;
+            let (link, session, generation) = {
+                let state = self.state();
+                (state.link.clone(), state.session.clone(), state.generation)
+            };
+            if let Some(link) = link {
+                return Box::pin(self.post_to_link(job, &link)).await;
+            }
+            let response = self.post(job, target, lease?, &session).await?;
+            let status = response.status().as_u16();
+            if response.status().is_success() {
+                job.settle().await?;
+                return self.take_answer(job, response).await;
+            }
+            let (is_json, body) = Box::pin(error_body(response)).await;
+            job.settle().await?;
+            let may_repeat =
+                !repeated && !job.is_modern() && session.id.is_some() && !job.facts.ids.is_empty();
+            if may_repeat && says_session_is_gone(status, &body) {
+                Box::pin(self.reinitialise(generation)).await?;
+                repeated = true;
+                continue;
+            }
+            if self.may_be_sse(job, status) && !is_answer(&body) {
+                match Box::pin(Link::open(self)).await {
+                    Ok(link) => {
+                        self.state().link = Some(link);
+                        continue;
+                    }
+                    Err(failure) => self.inbox.note(&format!("no HTTP+SSE upstream either: {failure}")),
+                }
+            }
+            return Box::pin(self.take_refusal(job, status, is_json, body)).await;
+        }
+    }
+
+    fn target_for(&self, job: &Job) -> Target {
+        match &job.payload {
+            // A streamed body cannot follow a redirect, so it goes where the last redirect led.
+            Payload::Stream(..) => {
+                self.state().moved_to.clone().unwrap_or_else(|| self.options.target.clone())
+            }
+            Payload::Whole(_) => self.options.target.clone(),
+        }
+    }
+
+    async fn post(
+        &self,
+        job: &mut Job,
+        target: Target,
+        lease: Lease,
+        session: &SessionHeaders,
+    ) -> Result<Response, Failure> {
+        let mut request = Request::new(Method::POST, target);
+        request.headers = protocol_headers::post(&job.era, &job.facts, session);
+        request.credentials = self.options.headers.credentials().clone();
+        request.body = match &mut job.payload {
+            Payload::Whole(bytes) => {
+                if job.era != Era::Legacy
+                    && let Some(tool) = job.facts.name.as_deref()
+                    && job.facts.method_is("tools/call")
+                {
+                    self.mirror.add(tool, bytes, &mut request.headers);
+                }
+                RequestBody::whole(bytes.clone())
+            }
+            Payload::Stream(body, _) => body.take().ok_or(Failure::TooLargeToRepeat)?,
+        };
+        job.entry.sent();
+        let pending = self.client.start_on(lease, request)?;
+        if !job.is_barrier() {
+            job.turn.done();
+        }
+        let response = pending.response().await?;
+        self.keep_session(job, &response);
+        Ok(response)
+    }
+
+    fn keep_session(&self, job: &Job, response: &Response) {
+        let mut state = self.state();
+        let origin = &self.options.target;
+        if response.target() != origin && response.target().same_origin(origin) {
+            state.moved_to = Some(response.target().clone());
+        }
+        if job.facts.method_is("initialize")
+            && response.status().is_success()
+            && let Some(id) = response.headers().get(protocol_headers::SESSION_ID)
+        {
+            state.session.id = Some(id.clone());
+        }
+    }
+
+    async fn take_answer(self: &Arc<Self>, job: &mut Job, response: Response) -> Result<(), Failure> {
+        let status = response.status().as_u16();
+        if response.is_of_type("text/event-stream") {
+            return Box::pin(self.take_events(job, response)).await;
+        }
+        if job.entry.is_answered() {
+            response.discard().await;
+            return Ok(());
+        }
+        if response.is_of_type("application/json") {
+            return self.take_body(job, response).await;
+        }
+        let media_type = response.media_type().unwrap_or("a body without a type").chars().take(80).collect();
+        if !response.head_of_body(1).await.map_err(Failure::Net)?.is_empty() {
+            return Err(Failure::MediaType(media_type));
+        }
+        Box::pin(self.answer_elsewhere(job, status)).await
+    }
+
+    /// A request was taken without an answer: some servers send it on the standalone stream.
+    async fn answer_elsewhere(&self, job: &Job, status: u16) -> Result<(), Failure> {
+        while !job.is_modern() && self.state().listening.as_ref().is_some_and(|task| !task.is_finished()) {
+            if tokio::time::timeout(LOOK, job.entry.until_answered()).await.is_ok() {
+                return Ok(());
+            }
+        }
+        Err(Failure::NoAnswer(status))
+    }
+
+    async fn take_body(&self, job: &Job, mut response: Response) -> Result<(), Failure> {
+        let status = response.status().as_u16();
+        let belongs = job.belongs(true);
+        let mut assembler = self.assembler(&belongs);
+        while let Some(bytes) = response.chunk().await? {
+            assembler.body(&self.inbox, bytes).await?;
+        }
+        if assembler.is_empty() {
+            return Box::pin(self.answer_elsewhere(job, status)).await;
+        }
+        assembler.finish(&self.inbox, |message, bytes| self.look(message, bytes, &belongs)).await;
+        if job.entry.is_answered() { Ok(()) } else { Err(Failure::NotAResponse) }
+    }
+
+    async fn take_events(&self, job: &mut Job, response: Response) -> Result<(), Failure> {
+        let mut place = Place::default();
+        let Job { facts, entry, turn, permit, era, .. } = job;
+        let modern = *era != Era::Legacy;
+        let belongs = Belongs { entry: Some(entry), facts: Some(facts), alone: false, modern };
+        let mut stream = Some(response);
+        let mut attempt = 0;
+        loop {
+            if let Some(response) = stream.take() {
+                let wanted = !entry.is_answered();
+                let mut reading = std::pin::pin!(self.read_events(response, &belongs, &mut place));
+                tokio::select! {
+                    biased;
+                    outcome = &mut reading => outcome?,
+                    () = entry.until_answered(), if wanted => {
+                        // Answered: whoever waits for this may go on, also while the stream stays open.
+                        turn.done();
+                        *permit = None;
+                        reading.await?;
+                    }
+                }
+            }
+            if entry.is_answered() || entry.is_cancelled() {
+                return Ok(());
+            }
+            if modern || place.last_event_id.is_none() || attempt >= MAX_RESUMES {
+                return Err(Failure::StreamEnded);
+            }
+            let pause = place.pause(attempt);
+            if tokio::time::timeout(pause, entry.until_answered()).await.is_ok() {
+                return Ok(());
+            }
+            match self.get_events(place.last_event_id.as_deref()).await {
+                Got::Stream(response) => {
+                    attempt = 0;
+                    stream = Some(*response);
+                }
+                Got::Later => attempt += 1,
+                Got::Never(_) => return Err(Failure::StreamEnded),
+            }
+        }
+    }
+
+    /// Asks for an event stream with GET.
+    pub(crate) async fn get_events(&self, last_event_id: Option<&[u8]>) -> Got {
+        let session = self.state().session.clone();
+        let mut request = Request::new(Method::GET, self.options.target.clone());
+        request.headers = protocol_headers::get(&session, last_event_id);
+        request.credentials = self.options.headers.credentials().clone();
+        match self.client.request(request).await {
+            Ok(response) if response.status() == http::StatusCode::OK => {
+                if response.is_of_type("text/event-stream") {
+                    Got::Stream(Box::new(response))
+                } else {
+                    Got::Never(200)
+                }
+            }
+            Ok(response) => match response.status().as_u16() {
+                408 | 425 | 429 | 500.. => Got::Later,
+                status => Got::Never(status),
+            },
+            Err(bir_net::Error::RedirectRefused { .. } | bir_net::Error::UnknownEncoding { .. }) => {
+                Got::Never(0)
+            }
+            Err(_) => Got::Later,
+        }
+    }
+
+    async fn take_refusal(
+        &self,
+        job: &Job,
+        status: u16,
+        is_json: bool,
+        body: Vec<u8>,
+    ) -> Result<(), Failure> {
+        match status {
+            401 => return Err(Failure::SignIn),
+            403 => return Err(Failure::Forbidden),
+            _ => {}
+        }
+        let refused = Failure::Status(status);
+        if !is_json || !is_answer(&body) {
+            return Err(refused);
+        }
+        let body = Bytes::from(flat(body));
+        let mut scanner = Scanner::default();
+        let message = scanner.finish_whole(&body);
+        if let Some(id) = job.entry.only_unanswered() {
+            if lacks_id(&message) {
+                job.entry.all_answered();
+                let spliced = with_id(&body, &message, &id);
+                let mut scanner = Scanner::default();
+                let message = scanner.finish_whole(&spliced);
+                self.inbox.message(spliced.clone(), &message).await;
+                return Ok(());
+            }
+            if message.envelope().raw(Field::Id) == Some(&id[..]) {
+                job.entry.all_answered();
+                self.inbox.message(body.clone(), &message).await;
+                return Ok(());
+            }
+        } else if matches!(job.facts.kind, Kind::NotJson(_) | Kind::Other) {
+            self.inbox.message(body.clone(), &message).await;
+        }
+        Err(refused)
+    }
+
+    fn may_be_sse(&self, job: &Job, status: u16) -> bool {
+        self.options.transport == Transport::Auto
+            && job.facts.method_is("initialize")
+            && matches!(status, 400 | 404 | 405)
+    }
+
+    async fn post_to_link(&self, job: &mut Job, link: &Link) -> Result<(), Failure> {
+        if link.is_down() {
+            return Err(Failure::Gone);
+        }
+        let session = SessionHeaders { id: None, version: self.state().session.version.clone() };
+        let target = link.endpoint().clone();
+        let lease = self.client.lease(&target).await?;
+        let response = self.post(job, target, lease, &session).await?;
+        if !response.status().is_success() {
+            let status = response.status().as_u16();
+            let (is_json, body) = error_body(response).await;
+            job.settle().await?;
+            return self.take_refusal(job, status, is_json, body).await;
+        }
+        job.settle().await?;
+        response.discard().await;
+        tokio::select! {
+            biased;
+            () = job.entry.until_answered() => Ok(()),
+            () = link.down() => Err(Failure::StreamEnded),
+        }
+    }
+}
+
+/// What a GET for events brought.
+pub(crate) enum Got {
+    Stream(Box<Response>),
+    /// Worth another try.
+    Later,
+    /// Not worth another try; the status, or 0.
+    Never(u16),
+}
+
+/// The beginning of an error body, and whether it says to be JSON.
+async fn error_body(response: Response) -> (bool, Vec<u8>) {
+    let is_json = response.is_of_type("application/json");
+    let body = tokio::time::timeout(ERROR_BODY_BUDGET, response.head_of_body(MAX_ERROR_BODY)).await;
+    (is_json, body.ok().and_then(Result::ok).unwrap_or_default())
+}
+
+/// Whether a body is one JSON-RPC response.
+fn is_answer(body: &[u8]) -> bool {
+    let mut scanner = Scanner::default();
+    matches!(scanner.finish_whole(body).kind(), Kind::Response | Kind::ErrorResponse)
+}
+
+/// Whether a rejection means that the session is unknown: any 404 but "unknown method", and a 400 that says so.
+fn says_session_is_gone(status: u16, body: &[u8]) -> bool {
+    let error = serde_json::from_slice::<serde_json::Value>(body).ok();
+    let error = error.as_ref().and_then(|body| body.get("error"));
+    match status {
+        404 => error.and_then(|error| error.get("code")).and_then(serde_json::Value::as_i64) != Some(-32601),
+        400 => error.and_then(|error| error.get("message")).and_then(serde_json::Value::as_str).is_some_and(
+            |text| {
+                let text = text.to_ascii_lowercase();
+                text.contains("session")
+                    || text.contains("not initialized")
+                    || text.contains("not initialised")
+            },
+        ),
+        _ => false,
+    }
+}
+
+/// A body as one line.
+fn flat(mut body: Vec<u8>) -> Vec<u8> {
+    let end = body.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
+    body.truncate(end);
+    for byte in body.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n')) {
+        *byte = b' ';
+    }
+    let start = body.iter().position(|byte| matches!(byte, b'{' | b'[')).unwrap_or_default();
+    body.split_off(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn when_a_rejection_means_a_forgotten_session() {
+        let error = |code: i32, text: &str| {
+            format!(r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":{code},"message":"{text}"}}}}"#)
+                .into_bytes()
+        };
+        assert!(says_session_is_gone(404, b""));
+        assert!(says_session_is_gone(404, &error(-32001, "Session not found")));
+        assert!(!says_session_is_gone(404, &error(-32601, "Method not found")));
+        assert!(says_session_is_gone(400, &error(-32000, "Bad Request: No valid session ID provided")));
+        assert!(says_session_is_gone(400, &error(-32000, "Server not initialized")));
+        assert!(!says_session_is_gone(400, &error(-32602, "Invalid params")));
+        assert!(!says_session_is_gone(400, b"session"));
+        assert!(!says_session_is_gone(500, &error(-32000, "session")));
+    }
+}

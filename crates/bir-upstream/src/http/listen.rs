@@ -1,0 +1,169 @@
+//! The standalone event stream of the legacy era, and initialising again.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bir_net::{Request, RequestBody, Response};
+use bir_wire::sse::{Decoder, Part};
+use bir_wire::{Field, Kind, Scanner};
+use bytes::Bytes;
+use http::Method;
+
+use super::Failure;
+use super::events::{Belongs, Place};
+use super::exchange::Got;
+use super::inbox::Inbox;
+use super::outgoing::{Era, Facts};
+use super::protocol_headers::{self, SessionHeaders};
+use super::session::REINIT_ID;
+use super::upstream::{Shared, spawn};
+
+/// A stream that lasted this long was a good one: the next pause begins small again.
+const LASTED: Duration = Duration::from_secs(5);
+/// How long a forgotten session may take to be initialised again.
+const REINIT_BUDGET: Duration = Duration::from_secs(30);
+/// The longest answer to our own `initialize` that is read.
+const MAX_REINIT_ANSWER: usize = 1024 * 1024;
+
+const INITIALIZED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+impl<I: Inbox> Shared<I> {
+    /// Opens the standalone stream in the background, in place of an earlier one.
+    pub(crate) fn start_listening(self: &Arc<Self>) {
+        if self.is_closing() || self.state().link.is_some() {
+            return;
+        }
+        let task = spawn(self.clone().listen());
+        let mut state = self.state();
+        state.initialized = true;
+        state.stop_listening();
+        state.listening = Some(task);
+    }
+
+    async fn listen(self: Arc<Self>) {
+        let mut place = Place::default();
+        let mut attempt = 0_u32;
+        loop {
+            match self.get_events(place.last_event_id.as_deref()).await {
+                Got::Stream(response) => {
+                    let since = Instant::now();
+                    if let Err(failure) = self.read_events(*response, &Belongs::NOBODY, &mut place).await {
+                        self.inbox.note(&format!("upstream→host: a message was dropped: {failure}"));
+                    }
+                    attempt = if since.elapsed() >= LASTED { 0 } else { attempt + 1 };
+                }
+                Got::Later => attempt += 1,
+                Got::Never(status) => {
+                    if matches!(status, 401 | 403) {
+                        self.inbox.note(&format!("upstream→host: no standalone stream (HTTP {status})"));
+                    }
+                    return;
+                }
+            }
+            tokio::time::sleep(place.pause(attempt.saturating_sub(1))).await;
+        }
+    }
+
+    /// Begins a new session in the host's name after the upstream forgot the one of `generation`. Of several that ask at once, one does it.
+    pub(crate) async fn reinitialise(self: &Arc<Self>, generation: u64) -> Result<(), Failure> {
+        let _alone = self.reinit.lock().await;
+        let initialize = {
+            let state = self.state();
+            if state.generation != generation {
+                return Ok(());
+            }
+            state.initialize_again()
+        };
+        let again = |why: &str| Failure::Reinitialise(why.to_owned());
+        let initialize = initialize.ok_or_else(|| again("the first initialize is not known"))?;
+        let fresh = tokio::time::timeout(REINIT_BUDGET, self.handshake(initialize))
+            .await
+            .map_err(|_| again("no answer in time"))??;
+        let listened = {
+            let mut state = self.state();
+            state.session = fresh;
+            state.generation += 1;
+            state.initialized
+        };
+        self.inbox.note("the upstream forgot the session; it was initialised again");
+        if listened {
+            self.start_listening();
+        }
+        Ok(())
+    }
+
+    async fn handshake(&self, initialize: Bytes) -> Result<SessionHeaders, Failure> {
+        let again = |why: String| Failure::Reinitialise(why);
+        let response = self
+            .post_our_own(initialize, &SessionHeaders::default())
+            .await
+            .map_err(|error| again(error.to_string()))?;
+        if !response.status().is_success() {
+            return Err(again(format!("HTTP {}", response.status().as_u16())));
+        }
+        let id = response.headers().get(protocol_headers::SESSION_ID).cloned();
+        let answer =
+            answer_to_ours(response).await.ok_or_else(|| again("no answer to initialize".to_owned()))?;
+        let mut scanner = Scanner::default();
+        let message = scanner.finish_whole(&answer);
+        if message.kind() != Kind::Response {
+            return Err(again("initialize was answered with an error".to_owned()));
+        }
+        let version = message
+            .envelope()
+            .text(Field::ResultProtocolVersion)
+            .and_then(|version| http::HeaderValue::from_str(&version).ok());
+        let session = SessionHeaders { id, version };
+        let response = self
+            .post_our_own(Bytes::from_static(INITIALIZED), &session)
+            .await
+            .map_err(|error| again(error.to_string()))?;
+        if !response.status().is_success() {
+            return Err(again(format!("HTTP {} to notifications/initialized", response.status().as_u16())));
+        }
+        response.discard().await;
+        Ok(session)
+    }
+
+    async fn post_our_own(&self, body: Bytes, session: &SessionHeaders) -> Result<Response, bir_net::Error> {
+        let mut scanner = Scanner::default();
+        let facts = Facts::of(&scanner.finish_whole(&body));
+        let mut request = Request::new(Method::POST, self.options.target.clone());
+        request.headers = protocol_headers::post(&Era::Legacy, &facts, session);
+        request.credentials = self.options.headers.credentials().clone();
+        request.body = RequestBody::whole(body);
+        self.client.request(request).await
+    }
+}
+
+/// The response with our id, from a JSON body or an event stream. Other messages in the stream are not for the host.
+async fn answer_to_ours(mut response: Response) -> Option<Vec<u8>> {
+    if !response.is_of_type("text/event-stream") {
+        return response.head_of_body(MAX_REINIT_ANSWER).await.ok().filter(|body| is_ours(body));
+    }
+    let mut decoder = Decoder::new();
+    let mut event = Vec::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        let mut rest: &[u8] = &chunk;
+        while let Some(part) = decoder.next(&mut rest) {
+            match part {
+                Part::KeepAlive => {}
+                Part::Data(part) if event.len() + part.len() <= MAX_REINIT_ANSWER => {
+                    event.extend_from_slice(part)
+                }
+                Part::Data(_) => return None,
+                Part::DataNewline => event.push(b' '),
+                Part::End(_) if is_ours(&event) => return Some(event),
+                Part::End(_) => event.clear(),
+            }
+        }
+    }
+    None
+}
+
+fn is_ours(message: &[u8]) -> bool {
+    let mut scanner = Scanner::default();
+    let message = scanner.finish_whole(message);
+    matches!(message.kind(), Kind::Response | Kind::ErrorResponse)
+        && message.envelope().raw(Field::Id) == Some(REINIT_ID)
+}

@@ -1,0 +1,64 @@
+//! `bir wrap --test`: starts the entry once, as a host of both eras would, and says what answers.
+//!
+//! ```text
+//! spawn ── server/discover ──┬─ result ─────────────── modern
+//!                            ├─ error, or silence ──── initialize on the same process ── legacy
+//!                            └─ the process died ───── spawn again, initialize ───────── legacy
+//! then tools/list, page by page; then the process tree is ended
+//! ```
+//!
+//! Every wait ends at one deadline for the whole test; the end of the tree has short budgets of its own.
+
+mod client;
+mod process;
+mod report;
+mod tail;
+mod tree;
+
+use crate::wrap::Entry;
+use client::{Client, Handshake, Trouble};
+use process::Process;
+use std::time::{Duration, Instant};
+
+pub(crate) use report::{Answer, Failure};
+
+/// Starts the entry once; `limit` is for everything until the last answer.
+pub(crate) fn run(entry: &Entry, limit: Duration) -> Result<Answer, Failure> {
+    let started = Instant::now();
+    let deadline = started + limit;
+    let mut process = start(entry)?;
+    let mut outcome = first_contact(&mut process, deadline, started);
+    if let Err(Trouble::Ended) = outcome {
+        // Some servers die of a first message that they do not know. A host starts them again.
+        let first = process.end();
+        if Instant::now() >= deadline {
+            return Err(Failure::new(Trouble::Ended, limit, first));
+        }
+        process = start(entry)?;
+        outcome = Client::new(&mut process, deadline)
+            .initialize()
+            .and_then(|h| tools(&mut process, h, deadline, started));
+    }
+    let ended = process.end();
+    outcome.map_err(|trouble| Failure::new(trouble, limit, ended))
+}
+
+fn start(entry: &Entry) -> Result<Process, Failure> {
+    Process::start(entry).map_err(|e| Failure::not_started(&entry.command, &e))
+}
+
+fn first_contact(process: &mut Process, deadline: Instant, started: Instant) -> Result<Answer, Trouble> {
+    let handshake = Client::new(process, deadline).shake_hands()?;
+    tools(process, handshake, deadline, started)
+}
+
+fn tools(
+    process: &mut Process,
+    h: Handshake,
+    deadline: Instant,
+    started: Instant,
+) -> Result<Answer, Trouble> {
+    let answered = started.elapsed();
+    let tools = Client::new(process, deadline).count_tools(&h)?;
+    Ok(Answer { handshake: h, tools, answered })
+}

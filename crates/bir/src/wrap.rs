@@ -1,0 +1,84 @@
+//! `bir wrap`: from a server's command or URL to the entry that puts `bir-proxy` in front of it.
+//!
+//! ```text
+//! arguments ── request (checked) ── entry (name, program, args, env) ── format (JSON, TOML, YAML) ── stdout
+//!                 └ name (derived)      └ locate (where bir-proxy is)
+//! ```
+//!
+//! Secrets: headers go into the entry's environment as one JSON object, because arguments are visible to every user of a
+//! machine. The entry then holds them, and a hint says so.
+
+mod entry;
+mod format;
+mod header;
+mod locate;
+mod name;
+mod request;
+
+use crate::cli::{Format, WrapArgs};
+use crate::{say, trial};
+use std::io::Write;
+use std::time::Duration;
+use thiserror::Error;
+
+pub(crate) use entry::Entry;
+
+/// Why there is no entry.
+#[derive(Debug, Error)]
+pub(crate) enum WrapError {
+    #[error(transparent)]
+    Request(#[from] request::RequestError),
+    #[error(transparent)]
+    Locate(#[from] locate::LocateError),
+    #[error("failed to write the entry: {0}")]
+    Write(#[from] std::io::Error),
+}
+
+impl WrapError {
+    /// Is it a mistake on the command line?
+    pub(crate) fn is_usage(&self) -> bool {
+        matches!(self, Self::Request(_))
+    }
+}
+
+/// Prints the entry, and tests it if asked to; false if the test failed.
+pub(crate) fn run(args: WrapArgs) -> Result<bool, WrapError> {
+    let (format, test, limit) = (args.format, args.test, Duration::from_secs(args.timeout));
+    let request = request::Request::new(args)?;
+    let entry = Entry::new(&request, locate::proxy()?);
+    let text = format::render(&entry, format);
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    drop(out);
+    hints(&request, &entry, format);
+    if !test {
+        return Ok(true);
+    }
+    match trial::run(&entry, limit) {
+        Ok(answer) => {
+            say(answer);
+            Ok(true)
+        }
+        Err(failure) => {
+            say(failure);
+            Ok(false)
+        }
+    }
+}
+
+fn hints(request: &request::Request, entry: &Entry, format: Format) {
+    if entry.holds_secrets() {
+        say("note: this entry holds the headers' values; keep the file that you paste it into private");
+    }
+    if request.url_has_query() {
+        say(
+            "note: the URL has a query, and arguments are visible to other users; pass a secret with --header instead",
+        );
+    }
+    if format == Format::Yaml {
+        say(
+            "note: Continue lists entries (`- name: …`) under mcpServers; Goose has them under extensions, with cmd and envs",
+        );
+    }
+}
