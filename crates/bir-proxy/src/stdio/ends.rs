@@ -72,11 +72,19 @@ pub(super) struct UpstreamInner {
     skip_line: bool,
     /// The first generation of messages that this child may see.
     generation: u32,
+    /// Lines of our own that wait for the end of the host's line under way.
+    waiting: Vec<u8>,
 }
 
 impl UpstreamEnd {
     pub(super) fn closed() -> Self {
-        Self(Mutex::new(UpstreamInner { stdin: None, mid_line: false, skip_line: false, generation: 0 }))
+        Self(Mutex::new(UpstreamInner {
+            stdin: None,
+            mid_line: false,
+            skip_line: false,
+            generation: 0,
+            waiting: Vec::new(),
+        }))
     }
 
     /// While the guard is held no message of the host goes out: a restart repeats the handshake under it.
@@ -92,6 +100,16 @@ impl UpstreamEnd {
         inner.pass(bytes, is_stale)
     }
 
+    /// A line of our own, after the host's line under way.
+    pub(super) fn say(&self, line: &[u8]) -> io::Result<()> {
+        let mut inner = self.lock();
+        if inner.mid_line {
+            inner.waiting.extend_from_slice(line);
+            return Ok(());
+        }
+        inner.say(line)
+    }
+
     /// Lets the child read the end of its stdin, unless a write to it is stuck; then a signal must do.
     pub(super) fn disconnect(&self) {
         if let Ok(mut inner) = self.0.try_lock() {
@@ -101,7 +119,7 @@ impl UpstreamEnd {
 }
 
 impl UpstreamInner {
-    /// A line of our own.
+    /// A line of our own, where no line of the host's is under way.
     pub(super) fn say(&mut self, line: &[u8]) -> io::Result<()> {
         self.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(line))
     }
@@ -114,10 +132,12 @@ impl UpstreamInner {
         }
         let Some(last) = bytes.last().filter(|_| !is_stale) else { return Ok(()) };
         self.mid_line = *last != b'\n';
-        match &mut self.stdin {
-            Some(stdin) => stdin.write_all(bytes),
-            None => Ok(()),
+        let Some(stdin) = &mut self.stdin else { return Ok(()) };
+        stdin.write_all(bytes)?;
+        if !self.mid_line && !self.waiting.is_empty() {
+            stdin.write_all(&std::mem::take(&mut self.waiting))?;
         }
+        Ok(())
     }
 
     /// Lets the child read the end of its stdin.
@@ -131,6 +151,7 @@ impl UpstreamInner {
         self.stdin = Some(stdin);
         self.skip_line = self.mid_line;
         self.mid_line = false;
+        self.waiting.clear();
     }
 }
 

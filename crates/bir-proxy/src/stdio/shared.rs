@@ -368,7 +368,7 @@ impl Sink for FromUpstream<'_> {
             (Some(id), true) => {
                 log::warn!("{}: a request of {} bytes was refused", Direction::UpstreamToHost, message.len());
                 let refusal = answer::refusal(id, -32600, "The request was too large to deliver");
-                if let Err(e) = shared.upstream.forward(&refusal, shared.generation()) {
+                if let Err(e) = shared.upstream.say(&refusal) {
                     log::debug!("{}: {e}", Direction::HostToUpstream);
                 }
             }

@@ -8,12 +8,12 @@
 use super::ending::{ANSWER_GRACE, Cause, Ending};
 use super::ends::{HostEnd, UpstreamInner};
 use super::flow::Rules;
-use super::handshake::Cache;
+use super::handshake::{Cache, Opening};
 use super::shared::{Shared, Wake};
 use super::{Event, Options, start};
 use crate::{exit, log};
 use bir_model::Direction;
-use bir_tap::{Conversation, SystemClock};
+use bir_tap::{Asked, Conversation, SystemClock};
 use bir_upstream::child::{ChildCommand, ChildUpstream, Signal, SpawnError};
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -247,7 +247,7 @@ impl Supervisor {
     /// A message needs the sleeping upstream: start it, and open the connection as the host has opened ours.
     fn on_wake(&mut self, wake: &Wake) -> Option<u8> {
         let shared = Arc::clone(&self.shared);
-        let opened = self.start_and_open(&mut shared.upstream.lock(), !wake.opening);
+        let opened = self.start_and_open(&mut shared.upstream.lock(), |_| !wake.opening);
         self.shared.sleeping.store(false, Ordering::Release);
         let code = match opened {
             Ok(Opened::Ready) => None,
@@ -262,15 +262,19 @@ impl Supervisor {
         code
     }
 
-    /// Starts the child. With `repeat`, the host's own handshake is repeated before anything of the host goes out.
-    fn start_and_open(&mut self, end: &mut UpstreamInner, repeat: bool) -> Result<Opened, SpawnError> {
+    /// Starts the child. An opening of the host that is to be `repeated` goes out before anything else of the host's.
+    fn start_and_open(
+        &mut self,
+        end: &mut UpstreamInner,
+        repeated: impl FnOnce(&Opening) -> bool,
+    ) -> Result<Opened, SpawnError> {
         let shared = Arc::clone(&self.shared);
         self.start_child_on(end)?;
         let (opening, initialized) = {
             let memory = shared.memory();
             (memory.to_repeat().cloned(), memory.initialized.clone())
         };
-        let Some(opening) = opening.filter(|_| repeat) else { return Ok(Opened::Ready) };
+        let Some(opening) = opening.filter(repeated) else { return Ok(Opened::Ready) };
         let id = format!("\"bir:handshake-{}\"", self.start);
         let mut send = |line: &[u8]| {
             if let Err(e) = end.say(line) {
@@ -347,7 +351,8 @@ impl Supervisor {
         if let Err(e) = self.shared.host.end_line() {
             log::debug!("{}: {e}", Direction::UpstreamToHost);
         }
-        let opened = self.start_and_open(&mut end, true);
+        // The modern era has no handshake: a probe that was answered once needs no second answer.
+        let opened = self.start_and_open(&mut end, |opening| opening.asked == Asked::Initialize);
         drop(end);
         match opened {
             Ok(Opened::Ready) => None,
