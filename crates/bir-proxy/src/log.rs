@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
+/// Said once when a recorder panicked.
+pub(crate) const LOST_TAP: &str = "recording failed and is off for this session; the relay goes on";
+
 /// Lines that may wait for a slow reader.
 const QUEUE: usize = 512;
 

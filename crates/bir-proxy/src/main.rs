@@ -11,6 +11,7 @@ mod log;
 mod off;
 mod remote;
 mod stdio;
+mod watch;
 
 use args::{Parsed, Relay, Target};
 use bir_upstream::child::ChildCommand;

@@ -215,7 +215,7 @@ fn end_of_input_lets_a_call_finish_and_deletes_the_session() {
 
 #[test]
 fn a_signal_ends_it_while_a_call_hangs() {
-    for signal in ["-TERM", "-INT", "-HUP"] {
+    for (signal, status) in [("-TERM", 143), ("-INT", 130), ("-HUP", 129)] {
         let server = Server::start(|request, stream| {
             if !request.0.starts_with("post") {
                 return not_found(request, stream);
@@ -231,7 +231,7 @@ fn a_signal_ends_it_while_a_call_hangs() {
             Command::new("kill").args([signal, &proxy.child.id().to_string()]).status().unwrap().success()
         );
         server.wait_for("delete /mcp");
-        assert_eq!(proxy.exit_code(), 0, "{signal}");
+        assert_eq!(proxy.exit_code(), status, "{signal}");
         assert_eq!(proxy.line(), "", "no answer is invented");
     }
 }

@@ -3,6 +3,7 @@ use crate::parked::Parked;
 use crate::{CallKey, Clock, Event, Moment, Payload, Tap};
 use bir_model::{Direction, Era, Outcome};
 use bir_wire::{Envelope, Field, Kind, Message};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A host request without an answer, as the wire wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +21,7 @@ pub struct Conversation<C> {
     in_flight: InFlight,
     parked: Parked,
     next_call: u64,
+    lost_tap: bool,
     era: Option<Era>,
 }
 
@@ -32,6 +34,7 @@ impl<C: Clock> Conversation<C> {
             in_flight: InFlight::new(),
             parked: Parked::default(),
             next_call: 0,
+            lost_tap: false,
             era: None,
         }
     }
@@ -41,9 +44,9 @@ impl<C: Clock> Conversation<C> {
         self.tap = Some(tap);
     }
 
-    /// Lets go of the tap, for a recorder that failed: the relay goes on without it.
-    pub fn detach(&mut self) -> Option<Box<dyn Tap>> {
-        self.tap.take()
+    /// Whether the tap panicked since this was last asked. It is gone then; the relay goes on without it.
+    pub fn lost_tap(&mut self) -> bool {
+        std::mem::take(&mut self.lost_tap)
     }
 
     /// By which handshake the host opened, once the upstream accepted it.
@@ -210,10 +213,15 @@ impl<C: Clock> Conversation<C> {
         self.tell(|at| Event::Lost { call, at });
     }
 
-    /// Without a tap no clock is read and no event is made.
+    /// Without a tap no clock is read and no event is made. A tap that panics is let go.
     fn tell<'a>(&mut self, event: impl FnOnce(Moment) -> Event<'a>) {
-        if let Some(tap) = &mut self.tap {
-            tap.observe(event(self.clock.now()));
+        let Some(tap) = &mut self.tap else { return };
+        let at = self.clock.now();
+        if catch_unwind(AssertUnwindSafe(|| tap.observe(event(at)))).is_err() {
+            self.lost_tap = true;
+            // Its end may fail as well.
+            let tap = self.tap.take();
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(tap)));
         }
     }
 }

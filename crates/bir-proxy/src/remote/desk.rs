@@ -26,7 +26,11 @@ impl Desk {
     /// Shows one complete message to the observers. Every message of both directions comes through here:
     /// small ones before their bytes go on, streamed ones when they are complete.
     pub(crate) fn observe(&self, direction: Direction, message: &Message<'_>) {
-        self.conversation.lock().unwrap_or_else(PoisonError::into_inner).observe(direction, message);
+        let mut conversation = self.conversation.lock().unwrap_or_else(PoisonError::into_inner);
+        conversation.observe(direction, message);
+        if conversation.lost_tap() {
+            log::error!("{}", log::LOST_TAP);
+        }
     }
 
     pub(crate) fn pen(&self) -> &Pen {

@@ -13,7 +13,8 @@
 //!
 //! The end: when the host closes stdin, what is in flight has [`FAREWELL`] to be answered; a signal, a closed
 //! stdout or an upstream that is gone for good end the relay at once. A legacy session is deleted, within a
-//! second. The exit status is 0, or 1 when the upstream could not be used.
+//! second. The exit status is 0, 1 when the upstream could not be
+//! used, or 128+N after signal N.
 
 mod desk;
 mod lines;
@@ -25,16 +26,18 @@ use std::time::Duration;
 
 use bir_tap::{Conversation, SystemClock, Tap};
 use bir_upstream::http::HttpUpstream;
+use tokio::sync::mpsc;
 
 use self::desk::Desk;
 use self::lines::Lines;
 use self::pen::Pen;
 use self::pipe::Source;
 pub(crate) use self::settings::{Prepared, Settings, prepare};
-use crate::{exit, log};
+use crate::{exit, log, watch};
 
-/// How long requests in flight may take once the host has closed stdin.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long requests in flight may take once the host has closed stdin and goes on reading: as long as in front of a
+/// child. A host that wants to go sooner sends a signal.
+const FAREWELL: Duration = Duration::from_secs(30);
 
 /// Relays until the session is over. Returns the exit status.
 pub(crate) fn run(prepared: Prepared, tap: Option<Box<dyn Tap>>) -> u8 {
@@ -59,23 +62,17 @@ async fn relay(prepared: Prepared, tap: Option<Box<dyn Tap>>) -> u8 {
     let stay_up = prepared.stay_up;
     let desk = Desk::new(conversation, Pen::stdout());
     let upstream = HttpUpstream::new(prepared.options, desk.clone());
-    let mut signals = match Signals::new() {
-        Ok(signals) => signals,
-        Err(error) => {
-            log::error!("signals cannot be received: {error}");
-            return exit::UPSTREAM;
-        }
-    };
+    let mut outside = Outside::watch();
     let code = tokio::select! {
         biased;
         code = session(&upstream, &desk, stay_up) => code,
-        () = signals.one() => 0,
+        code = outside.end() => code,
     };
     // A second signal means at once.
     tokio::select! {
         biased;
         () = upstream.close() => {}
-        () = signals.one() => {}
+        _ = outside.end() => {}
     }
     code
 }
@@ -98,7 +95,7 @@ async fn session(upstream: &HttpUpstream<Desk>, desk: &Desk, stay_up: bool) -> u
     };
     tokio::select! {
         biased;
-        () = reading => 0,
+        () = reading => if upstream.never_reached() { exit::UPSTREAM } else { 0 },
         () = desk.pen().broken() => 0,
         () = upstream.gone(), if !stay_up => {
             log::error!("the upstream's event stream has ended");
@@ -125,46 +122,33 @@ async fn refuse_all(desk: &Desk, why: &str) -> u8 {
     exit::UPSTREAM
 }
 
-#[cfg(unix)]
-struct Signals {
-    terminate: tokio::signal::unix::Signal,
-    interrupt: tokio::signal::unix::Signal,
-    hang_up: tokio::signal::unix::Signal,
-}
+/// What ends the relay from outside: a signal, or the end of the host's process.
+struct Outside(mpsc::UnboundedReceiver<u8>);
 
-#[cfg(unix)]
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hang_up: signal(SignalKind::hangup())?,
-        })
-    }
-
-    /// Waits for a signal that ends the relay.
-    async fn one(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-            _ = self.hang_up.recv() => {}
+impl Outside {
+    fn watch() -> Self {
+        let (tell, told) = mpsc::unbounded_channel();
+        let of_host = tell.clone();
+        let signals = watch::signals(move |signal| {
+            let _ = tell.send(exit::by(signal));
+        });
+        let host = watch::host(move |fate| {
+            // A host that only hung up is read to its end.
+            if fate == watch::HostFate::Ended {
+                let _ = of_host.send(0);
+            }
+        });
+        if let Err(e) = signals.and(host) {
+            log::warn!("signals or the end of the host may go unnoticed: {e}");
         }
-    }
-}
-
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        Ok(Self)
+        Self(told)
     }
 
-    async fn one(&mut self) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
+    /// Waits for the end, and says with which status to exit.
+    async fn end(&mut self) -> u8 {
+        match self.0.recv().await {
+            Some(code) => code,
+            None => std::future::pending().await,
         }
     }
 }

@@ -20,7 +20,6 @@ mod pump;
 mod shared;
 mod start;
 mod supervisor;
-mod watch;
 
 use bir_model::ServerName;
 use bir_tap::Tap;

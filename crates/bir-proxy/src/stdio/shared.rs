@@ -10,7 +10,6 @@ use bir_model::{Direction, ServerName};
 use bir_tap::{Asked, Conversation, SystemClock};
 use bir_wire::{Envelope, Field, Kind, Limits, Message, Scanner};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -135,19 +134,14 @@ impl Shared {
         }
     }
 
-    /// Shows a message to the conversation. A recorder that fails is let go; the message passes all the same.
+    /// Shows a message to the conversation.
     fn observe(&self, direction: Direction, message: &Message<'_>) -> (Option<Asked>, u32) {
         let mut conversation = self.conversation();
         let generation = self.generation.load(Ordering::Relaxed);
-        let answered = match catch_unwind(AssertUnwindSafe(|| conversation.observe(direction, message))) {
-            Ok(answered) => answered,
-            Err(_) => {
-                log::error!("recording failed and is off for this session; the relay goes on");
-                // Its end may fail as well.
-                let _ = catch_unwind(AssertUnwindSafe(|| drop(conversation.detach())));
-                None
-            }
-        };
+        let answered = conversation.observe(direction, message);
+        if conversation.lost_tap() {
+            log::error!("{}", log::LOST_TAP);
+        }
         (answered, generation)
     }
 

@@ -1,11 +1,11 @@
 //! The threads of a session: two pumps, the upstream's stderr, its exit, and the watch on the outside.
 
+use super::Event;
 use super::flow::Rules;
 use super::noise::forward_stderr;
 use super::pump::{self, End};
 use super::shared::{FromHost, FromUpstream, Shared};
-use super::{Event, watch};
-use crate::log;
+use crate::{log, watch};
 use bir_model::Direction;
 use bir_upstream::child::ChildUpstream;
 use std::fs::File;

@@ -93,7 +93,7 @@ impl<I: Inbox> Shared<I> {
         if job.facts.method_is("notifications/initialized") && outcome.is_ok() && !job.is_modern() {
             self.start_listening();
         }
-        let Err(failure) = outcome else { return };
+        let Err(failure) = outcome else { return self.reach.well() };
         if let Payload::Stream(body, _) = &mut job.payload {
             // Nobody takes the rest: whoever supplies it must not wait.
             *body = None;
@@ -105,6 +105,8 @@ impl<I: Inbox> Shared<I> {
         if ids.is_empty() {
             let what = job.facts.method.as_deref().unwrap_or("an answer");
             self.inbox.note(&format!("host→upstream: {what} was not delivered: {failure}"));
+        } else if let Some(line) = self.reach.failed(&failure) {
+            self.inbox.note(&line);
         }
         for id in ids {
             self.answer_with(&id, &failure).await;
@@ -135,6 +137,7 @@ impl<I: Inbox> Shared<I> {
                 return Box::pin(self.post_to_link(job, &link)).await;
             }
             let response = self.post(job, target, lease?, &session).await?;
+            self.reach.answered();
             let status = response.status().as_u16();
             if response.status().is_success() {
                 job.settle().await?;

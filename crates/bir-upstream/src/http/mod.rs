@@ -21,7 +21,7 @@
 //! | event streams, resuming, the standalone stream | `events`, `listen` |
 //! | session, initialising again | `session` |
 //! | HTTP+SSE of 2024-11-05 | `legacy_sse` |
-//! | errors the host is told | `failure` |
+//! | errors the host is told, and a person | `failure`, `reach` |
 //!
 //! Eras are decided per message by what the host sends. A message with
 //! `_meta["io.modelcontextprotocol/protocolVersion"]`, or `server/discover`, is modern (2026-07-28): no
@@ -41,6 +41,7 @@ mod listen;
 mod mirror;
 mod outgoing;
 mod protocol_headers;
+mod reach;
 mod registry;
 mod session;
 mod turns;

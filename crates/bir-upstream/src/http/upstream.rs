@@ -18,6 +18,7 @@ use super::legacy_sse::Link;
 use super::mirror::Mirror;
 use super::outgoing::{Era, Facts};
 use super::protocol_headers;
+use super::reach::Reach;
 use super::registry::{Cancelled, Registry};
 use super::session::State;
 use super::turns::{Turn, Turns};
@@ -75,6 +76,7 @@ pub(crate) struct Shared<I: Inbox> {
     pub(crate) mirror: Mirror,
     pub(crate) reinit: tokio::sync::Mutex<()>,
     pub(crate) closing: AtomicBool,
+    pub(crate) reach: Reach,
     state: Mutex<State>,
     turns: Turns,
     permits: Arc<Semaphore>,
@@ -116,12 +118,18 @@ impl<I: Inbox> HttpUpstream<I> {
             mirror: Mirror::default(),
             reinit: tokio::sync::Mutex::default(),
             closing: AtomicBool::new(false),
+            reach: Reach::default(),
             state: Mutex::default(),
             turns: Turns::default(),
             permits: Arc::new(Semaphore::new(MAX_REQUESTS)),
             under_way: Arc::new(Semaphore::new(MAX_UNDER_WAY)),
             gone: watch::Sender::new(false),
         }))
+    }
+
+    /// Whether nothing that was sent has ever had an answer of any kind from the server.
+    pub fn never_reached(&self) -> bool {
+        self.0.reach.never()
     }
 
     /// Opens what must be open before the first message: the event stream of HTTP+SSE. Nothing for Streamable

@@ -4,7 +4,7 @@ use bir_upstream::child::Signal;
 
 /// Calls `tell` for each signal that is to be passed on, from a thread of its own.
 #[cfg(unix)]
-pub(super) fn signals(tell: impl Fn(Signal) + Send + 'static) -> std::io::Result<()> {
+pub(crate) fn signals(tell: impl Fn(Signal) + Send + 'static) -> std::io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
     let run = move || {
@@ -20,13 +20,13 @@ pub(super) fn signals(tell: impl Fn(Signal) + Send + 'static) -> std::io::Result
 }
 
 #[cfg(not(unix))]
-pub(super) fn signals(_tell: impl Fn(Signal) + Send + 'static) -> std::io::Result<()> {
+pub(crate) fn signals(_tell: impl Fn(Signal) + Send + 'static) -> std::io::Result<()> {
     Ok(())
 }
 
 /// What befalls the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HostFate {
+pub(crate) enum HostFate {
     /// The process that started us has ended.
     Ended,
     /// Nobody holds the other end of our stdin any more; what was written may still be unread.
@@ -35,7 +35,7 @@ pub(super) enum HostFate {
 
 /// Calls `tell` for what befalls the host, from a thread of its own.
 #[cfg(unix)]
-pub(super) fn host(tell: impl Fn(HostFate) + Send + 'static) -> std::io::Result<()> {
+pub(crate) fn host(tell: impl Fn(HostFate) + Send + 'static) -> std::io::Result<()> {
     let parent = rustix::process::getppid();
     // Started by nobody, or our parent has ended already: stdin will tell.
     let parent = parent.filter(|p| !p.is_init());
@@ -43,7 +43,7 @@ pub(super) fn host(tell: impl Fn(HostFate) + Send + 'static) -> std::io::Result<
 }
 
 #[cfg(not(unix))]
-pub(super) fn host(_tell: impl Fn(HostFate) + Send + 'static) -> std::io::Result<()> {
+pub(crate) fn host(_tell: impl Fn(HostFate) + Send + 'static) -> std::io::Result<()> {
     Ok(())
 }
 
