@@ -27,6 +27,8 @@ const LEADING_SPACE: usize = 4 * 1024;
 pub(crate) enum Verdict {
     /// It goes on as it came.
     Forward,
+    /// It goes on as it came, and what waits to leave with it does not: that was for a child that is gone, and is answered.
+    ForwardAlone,
     /// It ends here.
     Swallow,
 }
@@ -105,7 +107,7 @@ impl Flow {
                 let message = self.scanner.finish_whole(&held);
                 if matches!(message.kind(), bir_wire::Kind::NotJson(_)) && self.rules.frames_only {
                     sink.noise(&held, true);
-                } else if sink.message(&message) == Verdict::Forward {
+                } else if sink.message(&message) != Verdict::Swallow {
                     sink.forward(&held)?;
                 }
             }
@@ -140,6 +142,7 @@ impl Flow {
             return Ok(());
         }
         match sink.message(&message) {
+            Verdict::ForwardAlone => *run = here,
             Verdict::Forward if run.start == run.end => *run = here,
             Verdict::Forward => run.end = here.end,
             Verdict::Swallow => flush(chunk, run, sink)?,
@@ -194,7 +197,7 @@ impl Flow {
         if end && !(too_long && self.rules.max_message.is_some()) {
             self.scanner.reset();
             let verdict = sink.message(&self.scanner.finish_whole(&self.held));
-            let forwarded = if verdict == Verdict::Forward { sink.forward(&self.held) } else { Ok(()) };
+            let forwarded = if verdict != Verdict::Swallow { sink.forward(&self.held) } else { Ok(()) };
             // Worth keeping for the next split line, unless one long line made it large.
             self.held.clear();
             self.held.shrink_to(HOLD);
@@ -272,6 +275,7 @@ mod tests {
         oversized: Vec<String>,
         swallow: Option<&'static str>,
         holds_all: bool,
+        alone: Option<&'static str>,
     }
 
     impl Sink for Seen {
@@ -280,6 +284,7 @@ mod tests {
             let id = String::from_utf8_lossy(id).into_owned();
             let verdict =
                 if self.swallow.is_some_and(|s| s == id) { Verdict::Swallow } else { Verdict::Forward };
+            let verdict = if self.alone.is_some_and(|s| s == id) { Verdict::ForwardAlone } else { verdict };
             self.messages.push((id, message.len()));
             verdict
         }
@@ -440,6 +445,18 @@ mod tests {
         }
         let seen = through(rules, &[b"{\"id\":1} \r\n"]);
         assert_eq!((seen.forwarded.len(), seen.oversized.len()), (0, 1));
+    }
+
+    #[test]
+    fn a_message_that_goes_alone_leaves_behind_what_waits_before_it() {
+        let session = b"{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n";
+        let (mut flow, mut seen) = (Flow::new(FROM_HOST), Seen { alone: Some("2"), ..Seen::default() });
+        flow.feed(session, &mut seen).unwrap();
+        assert_eq!(seen.forwarded, b"{\"id\":2}\n{\"id\":3}\n");
+        // Cut into pieces nothing waits.
+        let (mut flow, mut seen) = (Flow::new(FROM_HOST), Seen { alone: Some("2"), ..Seen::default() });
+        session.chunks(3).for_each(|chunk| flow.feed(chunk, &mut seen).unwrap());
+        assert_eq!(seen.forwarded, session);
     }
 
     #[test]

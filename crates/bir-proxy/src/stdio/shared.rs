@@ -211,7 +211,7 @@ impl Sink for FromHost<'_> {
         let shared = self.shared;
         let (_, generation) = shared.observe(Direction::HostToUpstream, message);
         let began = self.streaming.take();
-        self.generation = began.unwrap_or(generation);
+        let before = std::mem::replace(&mut self.generation, began.unwrap_or(generation));
         if message.kind() == Kind::Request && !shared.seen.asked.swap(true, Ordering::Relaxed) {
             shared.tell(Event::FirstRequest);
         }
@@ -238,7 +238,8 @@ impl Sink for FromHost<'_> {
             }
             return Verdict::Swallow;
         }
-        Verdict::Forward
+        // What was read in one piece is not always for one child.
+        if before == generation { Verdict::Forward } else { Verdict::ForwardAlone }
     }
 
     fn streams(&mut self) -> bool {
@@ -444,5 +445,24 @@ mod tests {
         stdout.rewind().unwrap();
         stdout.read_to_end(&mut said).unwrap();
         assert_eq!(said, answers);
+    }
+
+    #[test]
+    fn what_was_answered_for_does_not_leave_with_what_is_for_the_next_child() {
+        let host = HostEnd::new(tempfile::tempfile().unwrap());
+        let (events, _told) = channel();
+        let conversation = Conversation::new(SystemClock);
+        let name = ServerName::new("x").unwrap();
+        let shared = Shared::new(name, host, conversation, None, false, events);
+        let mut scanner = Scanner::new(Limits::default());
+        let mut from_host = FromHost::new(&shared);
+        let mut verdict = |line: &[u8]| {
+            scanner.reset();
+            from_host.message(&scanner.finish_whole(line))
+        };
+        assert_eq!(verdict(b"{\"id\":1,\"method\":\"ping\"}\n"), Verdict::Forward);
+        shared.answer_for_upstream().unwrap();
+        assert_eq!(verdict(b"{\"id\":2,\"method\":\"ping\"}\n"), Verdict::ForwardAlone);
+        assert_eq!(verdict(b"{\"id\":3,\"method\":\"ping\"}\n"), Verdict::Forward);
     }
 }
