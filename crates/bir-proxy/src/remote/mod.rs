@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Everything runs on one thread. The host is read by one loop, which hands over each message in the order in
-//! which it came; what comes back is written by whoever holds the [`Pen`](pen::Pen). A large message takes
+//! which it came; what comes back is written by whoever holds the [`Pen`]. A large message takes
 //! the pen when its hold is full and keeps it until its end; all others are held by the upstream side until
 //! they are complete, and wait for the pen.
 //!
