@@ -14,12 +14,16 @@
 mod ending;
 mod ends;
 mod flow;
+mod from_host;
+mod from_upstream;
 mod handshake;
 mod noise;
 mod pump;
 mod shared;
 mod start;
 mod supervisor;
+#[cfg(test)]
+mod tests;
 
 use bir_model::ServerName;
 use bir_tap::Tap;
@@ -65,7 +69,7 @@ enum Event {
     /// The host has asked something for the first time.
     FirstRequest,
     /// A message needs the sleeping upstream.
-    Wake(shared::Wake),
+    Wake(from_host::Wake),
     /// The upstream answered a request of our own. The member is its result or error, when it was kept.
     OwnAnswer { id: Vec<u8>, member: Option<String> },
 }

@@ -2,9 +2,11 @@
 
 use super::Event;
 use super::flow::Rules;
+use super::from_host::FromHost;
+use super::from_upstream::FromUpstream;
 use super::noise::forward_stderr;
 use super::pump::{self, End};
-use super::shared::{FromHost, FromUpstream, Shared};
+use super::shared::Shared;
 use crate::{log, watch};
 use bir_model::Direction;
 use bir_upstream::child::ChildUpstream;
@@ -32,16 +34,36 @@ pub(super) fn watches(tell: &Sender<Event>) -> io::Result<()> {
     })
 }
 
+/// Tells the supervisor that a pump is over, also when it panicked: no direction stops in silence.
+struct LastWords {
+    direction: Direction,
+    tell: Sender<Event>,
+    event: Option<Event>,
+}
+
+impl Drop for LastWords {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            log::error!("{}: the relay failed, and the session ends", self.direction);
+            let _ = self.tell.send(Event::HostGone);
+        }
+        if let Some(event) = self.event.take() {
+            let _ = self.tell.send(event);
+        }
+    }
+}
+
 /// Moves the host's messages until its input ends.
 pub(super) fn host_pump(shared: &Arc<Shared>, tell: &Sender<Event>) -> io::Result<()> {
     let (shared, tell, stdin) = (Arc::clone(shared), tell.clone(), host_stdin()?);
     thread("host", move || {
+        let direction = Direction::HostToUpstream;
+        let _last = LastWords { direction, tell, event: Some(Event::HostClosed) };
         let rules = Rules { frames_only: false, max_message: None };
         match pump::run(stdin, rules, &mut FromHost::new(&shared)) {
-            End::Broken(e) | End::Refused(e) => log::warn!("{}: {e}", Direction::HostToUpstream),
+            End::Broken(e) | End::Refused(e) => log::warn!("{direction}: {e}"),
             End::Drained => {}
         }
-        let _ = tell.send(Event::HostClosed);
     })
 }
 
@@ -56,15 +78,16 @@ pub(super) fn child_threads(
     let (stdin, stdout, stderr) = child.take_pipes().ok_or_else(|| io::Error::other("it has no pipes"))?;
     let (for_pump, to) = (Arc::clone(shared), tell.clone());
     thread("upstream", move || {
+        let direction = Direction::UpstreamToHost;
+        let last = LastWords { direction, tell: to, event: Some(Event::UpstreamDrained { start }) };
         match pump::run(stdout, rules, &mut FromUpstream::new(&for_pump)) {
             End::Refused(e) => {
-                log::debug!("{}: {e}", Direction::UpstreamToHost);
-                let _ = to.send(Event::HostGone);
+                log::debug!("{direction}: {e}");
+                let _ = last.tell.send(Event::HostGone);
             }
-            End::Broken(e) => log::warn!("{}: {e}", Direction::UpstreamToHost),
+            End::Broken(e) => log::warn!("{direction}: {e}"),
             End::Drained => {}
         }
-        let _ = to.send(Event::UpstreamDrained { start });
     })?;
     let name = shared.server_name.clone();
     let to = tell.clone();
@@ -102,4 +125,26 @@ pub(super) fn host_stdout() -> io::Result<File> {
 fn host_stdin() -> io::Result<File> {
     use std::os::windows::io::AsHandle as _;
     Ok(io::stdin().as_handle().try_clone_to_owned()?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_pump_that_panics_ends_the_session() {
+        let (tell, told) = channel();
+        let pump = thread("pump", move || {
+            let _last = LastWords {
+                direction: Direction::HostToUpstream,
+                tell,
+                event: Some(Event::UpstreamDrained { start: 7 }),
+            };
+            panic!("a fault of the pump");
+        });
+        pump.unwrap();
+        assert!(matches!(told.recv(), Ok(Event::HostGone)));
+        assert!(matches!(told.recv(), Ok(Event::UpstreamDrained { start: 7 })));
+    }
 }

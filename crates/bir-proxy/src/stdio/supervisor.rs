@@ -8,8 +8,9 @@
 use super::ending::{ANSWER_GRACE, Cause, Ending};
 use super::ends::{HostEnd, UpstreamInner};
 use super::flow::Rules;
+use super::from_host::Wake;
 use super::handshake::{Cache, Opening};
-use super::shared::{Shared, Wake};
+use super::shared::Shared;
 use super::{Event, Options, start};
 use crate::{exit, log};
 use bir_model::Direction;

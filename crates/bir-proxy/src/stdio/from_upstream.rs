@@ -1,0 +1,133 @@
+//! What the pump from the upstream to the host does with each message.
+
+use super::Event;
+use super::flow::{Sink, Verdict};
+use super::handshake::answer_member;
+use super::noise::LineLog;
+use super::shared::Shared;
+use crate::{answer, log};
+use bir_model::Direction;
+use bir_tap::Asked;
+use bir_wire::{Field, Kind, Message};
+use std::io;
+use std::sync::atomic::Ordering;
+
+/// The pump from the upstream to the host.
+pub(super) struct FromUpstream<'a> {
+    shared: &'a Shared,
+    noise: LineLog,
+}
+
+impl<'a> FromUpstream<'a> {
+    pub(super) fn new(shared: &'a Shared) -> Self {
+        Self { shared, noise: LineLog::new(format!("[{} stdout] ", shared.server_name)) }
+    }
+
+    /// An opening was answered: the answer is for later starts, and what was accepted for a restart.
+    fn keep_handshake(&self, asked: Asked, message: &Message<'_>) {
+        let envelope = message.envelope();
+        let mut memory = self.shared.memory();
+        if envelope.has(Field::Result) {
+            memory.accepted(asked);
+        }
+        let opening = memory.opening(asked).cloned();
+        drop(memory);
+        if let (Some(opening), Some(member)) = (opening, answer_member(message, envelope)) {
+            self.shared.keep_answer(&opening, &member);
+        }
+    }
+
+    fn say_to_host(&self, line: &[u8]) {
+        if self.shared.host.say(line).is_err() {
+            self.shared.tell(Event::HostGone);
+        }
+    }
+}
+
+impl Sink for FromUpstream<'_> {
+    fn message(&mut self, message: &Message<'_>) -> Verdict {
+        let shared = self.shared;
+        if shared.seen.unusable.load(Ordering::Relaxed) {
+            return Verdict::Swallow;
+        }
+        let envelope = message.envelope();
+        if shared.is_own_answer(envelope) {
+            let id = envelope.raw(Field::Id).unwrap_or_default().to_vec();
+            shared.tell(Event::OwnAnswer { id, member: answer_member(message, envelope) });
+            return Verdict::Swallow;
+        }
+        match message.kind() {
+            Kind::Blank => return Verdict::Forward,
+            Kind::NotJson(fault) if shared.seen.broken.fetch_add(1, Ordering::Relaxed) == 0 => {
+                log::warn!(
+                    "{}: a message is not JSON and passes as it came: {fault}",
+                    Direction::UpstreamToHost
+                );
+            }
+            _ => {}
+        }
+        shared.seen.answered.store(true, Ordering::Relaxed);
+        let (answered, _) = shared.observe(Direction::UpstreamToHost, message);
+        if let Some(asked @ (Asked::Initialize | Asked::Discover)) = answered
+            && shared.keeps_handshake
+        {
+            self.keep_handshake(asked, message);
+        }
+        Verdict::Forward
+    }
+
+    /// Our own request's answer must not reach the host, however long it is.
+    fn streams(&mut self) -> bool {
+        !self.shared.awaits_own_answer()
+    }
+
+    fn forward(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.shared.host.forward(bytes)
+    }
+
+    fn noise(&mut self, bytes: &[u8], end: bool) {
+        let seen = &self.shared.seen;
+        // A banner may come first.
+        let is_first_frame = !seen.answered.load(Ordering::Relaxed) && !seen.unusable.load(Ordering::Relaxed);
+        if is_first_frame && bytes.trim_ascii_start().to_ascii_lowercase().starts_with(b"content-length:") {
+            seen.unusable.store(true, Ordering::Relaxed);
+            self.shared.tell(Event::ContentLengthFraming);
+        }
+        if end {
+            seen.noise.fetch_add(1, Ordering::Relaxed);
+        }
+        if let Some(line) = self.noise.take(bytes, end) {
+            log::pass(line);
+        }
+    }
+
+    /// What the operator's limit leaves out still ends the host's call.
+    fn oversized(&mut self, message: &Message<'_>) {
+        let shared = self.shared;
+        let envelope = message.envelope();
+        let text = format!("The result was too large to deliver ({} bytes)", message.len());
+        match (envelope.raw(Field::Id), envelope.has(Field::Method)) {
+            (Some(id), true) => {
+                log::warn!("{}: a request of {} bytes was refused", Direction::UpstreamToHost, message.len());
+                let refusal = answer::refusal(id, -32600, "The request was too large to deliver");
+                if let Err(e) = shared.upstream.say(&refusal) {
+                    log::debug!("{}: {e}", Direction::HostToUpstream);
+                }
+            }
+            (Some(id), false) => {
+                log::warn!("{}: an answer of {} bytes was refused", Direction::UpstreamToHost, message.len());
+                let unanswered = shared.conversation().take_answered(id);
+                if let Some(unanswered) = unanswered {
+                    self.say_to_host(&answer::line(&unanswered, &text));
+                }
+            }
+            (None, _) => {
+                log::warn!(
+                    "{}: a notification of {} bytes was dropped",
+                    Direction::UpstreamToHost,
+                    message.len()
+                );
+            }
+        }
+    }
+}
