@@ -22,6 +22,8 @@ pub struct Conversation<C> {
     parked: Parked,
     next_call: u64,
     lost_tap: bool,
+    /// A request that is no opening has passed.
+    asked_more: bool,
     era: Option<Era>,
 }
 
@@ -35,6 +37,7 @@ impl<C: Clock> Conversation<C> {
             parked: Parked::default(),
             next_call: 0,
             lost_tap: false,
+            asked_more: false,
             era: None,
         }
     }
@@ -54,11 +57,11 @@ impl<C: Clock> Conversation<C> {
         self.era
     }
 
-    /// Whether a handshake is under way and none has succeeded: nothing may be answered in the upstream's name, so that
-    /// the host's own retry works.
-    pub fn in_handshake(&self) -> bool {
-        self.era.is_none()
-            && self.in_flight.iter().any(|s| matches!(s.asked, Asked::Initialize | Asked::Discover))
+    /// Whether the host is past its opening: the upstream accepted one, or the host asked for something else and has none
+    /// in flight. Before that nothing may be answered in the upstream's name, so that the host's own retry works.
+    pub fn is_established(&self) -> bool {
+        let opening = || self.in_flight.iter().any(|s| s.asked.is_opening());
+        self.era.is_some() || (self.asked_more && !opening())
     }
 
     /// How many of the host's requests await an answer.
@@ -123,6 +126,7 @@ impl<C: Clock> Conversation<C> {
 
     fn request(&mut self, message: &Message<'_>, envelope: &Envelope, id: &[u8]) {
         let asked = asked(envelope);
+        self.asked_more |= !asked.is_opening();
         let call = (asked == Asked::ToolsCall).then(|| self.open_call(message, envelope));
         if let Some(evicted) = self.in_flight.insert(id, asked, call) {
             self.lose(evicted.key);

@@ -25,6 +25,14 @@ pub enum Asked {
     Other,
 }
 
+impl Asked {
+    /// Whether it opens the connection.
+    #[must_use]
+    pub fn is_opening(self) -> bool {
+        matches!(self, Self::Initialize | Self::Discover)
+    }
+}
+
 /// One request in flight. Slots are reused with their buffers, so that a steady conversation allocates nothing.
 #[derive(Debug)]
 pub(crate) struct Slot {

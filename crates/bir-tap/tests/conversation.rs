@@ -85,18 +85,19 @@ impl Wire {
 fn a_legacy_session_is_told_call_by_call() {
     let mut wire = Wire::new();
     wire.host(r#"{"jsonrpc":"2.0","id":"server-discover-probe-1","method":"server/discover"}"#);
-    assert!(wire.conversation.in_handshake());
+    assert!(!wire.conversation.is_established());
     assert_eq!(
         wire.upstream(r#"{"id":"server-discover-probe-1","error":{"code":-32601,"message":"no"}}"#),
         Some(Asked::Discover)
     );
-    assert!(!wire.conversation.in_handshake());
+    assert!(!wire.conversation.is_established(), "a refused probe opens nothing");
     wire.host(r#"{"method":"initialize","params":{"protocolVersion":"2025-11-25"},"id":0}"#);
     assert_eq!(
         wire.upstream(r#"{"result":{"protocolVersion":"2025-11-25"},"id":0}"#),
         Some(Asked::Initialize)
     );
     assert_eq!(wire.conversation.era(), Some(Era::Legacy));
+    assert!(wire.conversation.is_established());
     wire.host(
         r#"{"method":"tools/call","params":{"name":"f\u0061il","arguments":{"a": 1e400},"_meta":{"claudecode/toolUseId":"toolu_1"}},"id":2}"#,
     );
@@ -113,6 +114,16 @@ fn a_legacy_session_is_told_call_by_call() {
             r#"0 rpc_error {"code":-32602,"message":"m"}"#,
         ]
     );
+}
+
+#[test]
+fn a_host_that_opens_with_a_call_is_established() {
+    let mut wire = Wire::new();
+    assert!(!wire.conversation.is_established());
+    wire.host(r#"{"id":1,"method":"tools/call","params":{"name":"a"}}"#);
+    assert!(wire.conversation.is_established());
+    wire.host(r#"{"id":2,"method":"initialize"}"#);
+    assert!(!wire.conversation.is_established());
 }
 
 #[test]

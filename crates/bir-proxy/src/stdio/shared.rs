@@ -36,6 +36,8 @@ pub(super) struct Shared {
     pub(super) seen: Seen,
     /// The upstream will not come back; requests are answered in its place.
     pub(super) gone: AtomicBool,
+    /// We outlive the upstream, and answer every request in its place.
+    pub(super) stays_up: bool,
     /// The host's handshake is kept, to be repeated.
     pub(super) keeps_handshake: bool,
     /// The upstream waits to be started by the first message that needs it.
@@ -57,6 +59,7 @@ impl Shared {
         host: HostEnd,
         conversation: Conversation<SystemClock>,
         cache: Option<Cache>,
+        stays_up: bool,
         keeps_handshake: bool,
         events: Sender<Event>,
     ) -> Self {
@@ -66,6 +69,7 @@ impl Shared {
             upstream: UpstreamEnd::closed(),
             seen: Seen::default(),
             gone: AtomicBool::new(false),
+            stays_up,
             keeps_handshake,
             sleeping: AtomicBool::new(cache.is_some()),
             generation: AtomicU32::new(0),
@@ -98,7 +102,9 @@ impl Shared {
             conversation.take_unanswered()
         };
         let text = answer::not_available(self.server_name.as_str());
-        unanswered.iter().try_for_each(|request| self.host.say(&answer::line(request, &text)))
+        // An opening is answered only where we stay: a host starts a server again that died in its handshake.
+        let mut answered = unanswered.iter().filter(|request| self.stays_up || !request.asked.is_opening());
+        answered.try_for_each(|request| self.host.say(&answer::line(request, &text)))
     }
 
     /// A request of our own is about to go out.

@@ -42,7 +42,6 @@ pub(super) struct Supervisor {
     /// For the threads of each start.
     tell: Sender<Event>,
     rules: Rules,
-    stay_up: bool,
     restarts_left: u32,
     child: Option<ChildUpstream>,
     /// Which start of the upstream is the present one.
@@ -83,14 +82,14 @@ impl Supervisor {
         let (tell, events) = channel();
         let keeps_handshake = restart || cache.is_some();
         let host = HostEnd::new(stdout);
-        let shared = Shared::new(server_name, host, conversation, cache, keeps_handshake, tell.clone());
+        let shared =
+            Shared::new(server_name, host, conversation, cache, stay_up, keeps_handshake, tell.clone());
         let mut supervisor = Self {
             shared: Arc::new(shared),
             command,
             events,
             tell,
             rules: Rules { frames_only: true, max_message },
-            stay_up,
             restarts_left: u32::from(restart),
             child: None,
             start: 0,
@@ -116,7 +115,7 @@ impl Supervisor {
         {
             log::error!("{e}");
             failed = Some(e.exit_code());
-            if !self.stay_up {
+            if !self.shared.stays_up {
                 return e.exit_code();
             }
             self.shared.gone.store(true, Ordering::Release);
@@ -328,7 +327,7 @@ impl Supervisor {
         if self.ending.is_running() {
             log::warn!("the server has exited: {}", describe(&status));
         }
-        if self.shared.conversation().in_handshake() && !self.stay_up {
+        if !self.shared.stays_up && !self.shared.conversation().is_established() {
             // The host starts a server again that died in its handshake; an answer from us would stop it.
             return Some(code);
         }
@@ -385,7 +384,7 @@ impl Supervisor {
     fn upstream_is_gone(&mut self, code: u8) -> Option<u8> {
         self.shared.gone.store(true, Ordering::Release);
         self.last_answers();
-        if self.stay_up { self.nothing_left() } else { Some(code) }
+        if self.shared.stays_up { self.nothing_left() } else { Some(code) }
     }
 
     /// Answers what is in flight. A host that does not read gets a moment and no more.

@@ -39,7 +39,7 @@ fn t80_a_recorder_that_panics_costs_the_record_and_no_byte() {
     let host = HostEnd::new(stdout.try_clone().unwrap());
     let (events, _told) = channel();
     let name = ServerName::new("x").unwrap();
-    let shared = Shared::new(name, host, conversation, None, false, events);
+    let shared = Shared::new(name, host, conversation, None, false, false, events);
 
     let asked = b"{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"t\"}}\n";
     let mut scanner = Scanner::new(Limits::default());
@@ -65,7 +65,7 @@ fn what_was_answered_for_does_not_leave_with_what_is_for_the_next_child() {
     let (events, _told) = channel();
     let conversation = Conversation::new(SystemClock);
     let name = ServerName::new("x").unwrap();
-    let shared = Shared::new(name, host, conversation, None, false, events);
+    let shared = Shared::new(name, host, conversation, None, false, false, events);
     let mut scanner = Scanner::new(Limits::default());
     let mut from_host = FromHost::new(&shared);
     let mut verdict = |line: &[u8]| {
