@@ -47,7 +47,16 @@ impl Environment {
                 }
             },
         };
-        let stay_up = set(STAY_UP).is_some_and(|v| v == "1");
-        Ok(Self { headers, max_message, stay_up, log: set(LOG).and_then(|v| v.into_string().ok()) })
+        Ok(Self {
+            headers,
+            max_message,
+            stay_up: switch(STAY_UP),
+            log: set(LOG).and_then(|v| v.into_string().ok()),
+        })
     }
+}
+
+/// A variable that switches something on: `1` or `true`. Anything else leaves it off.
+pub(crate) fn switch(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| value == "1" || value == "true")
 }

@@ -3,6 +3,8 @@
 //! A host need not read our stderr, and a full pipe would stop whoever writes to it. So lines go through a bounded queue
 //! to a thread of their own, and what does not fit is counted and dropped. The thread starts with the first line.
 
+use bir_tap::Asked;
+use bir_wire::{Field, Message};
 use std::fmt;
 use std::io::Write as _;
 use std::sync::OnceLock;
@@ -21,6 +23,12 @@ const PATIENCE: Duration = Duration::from_millis(250);
 
 /// How long the end of the process waits for the last lines.
 const LAST_WORDS: Duration = Duration::from_millis(200);
+
+macro_rules! error { ($($arg:tt)*) => { $crate::log::say($crate::log::Level::Error, format_args!($($arg)*)) } }
+macro_rules! warn_ { ($($arg:tt)*) => { $crate::log::say($crate::log::Level::Warn, format_args!($($arg)*)) } }
+macro_rules! info { ($($arg:tt)*) => { $crate::log::say($crate::log::Level::Info, format_args!($($arg)*)) } }
+macro_rules! debug { ($($arg:tt)*) => { $crate::log::say($crate::log::Level::Debug, format_args!($($arg)*)) } }
+pub(crate) use {debug, error, info, warn_ as warn};
 
 /// How much is said; `BIR_LOG`, by default `warn`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,12 +57,13 @@ static LOG: OnceLock<Log> = OnceLock::new();
 
 /// Sets the name that lines carry and the level. Later calls change nothing.
 pub(crate) fn init(server_name: &str, level: Option<&str>) {
-    let level = match level.unwrap_or("warn") {
-        "off" => None,
-        "error" => Some(Level::Error),
-        "info" => Some(Level::Info),
-        "debug" | "trace" => Some(Level::Debug),
-        _ => Some(Level::Warn),
+    let (level, unknown) = match level.unwrap_or("warn") {
+        "off" => (None, None),
+        "error" => (Some(Level::Error), None),
+        "warn" => (Some(Level::Warn), None),
+        "info" => (Some(Level::Info), None),
+        "debug" => (Some(Level::Debug), None),
+        other => (Some(Level::Warn), Some(other)),
     };
     let prefix = format!("bir-proxy[{server_name}]: ");
     let _ = LOG.set(Log {
@@ -64,6 +73,9 @@ pub(crate) fn init(server_name: &str, level: Option<&str>) {
         dropped: AtomicU64::new(0),
         stuck: AtomicBool::new(false),
     });
+    if let Some(other) = unknown {
+        warn!("BIR_LOG is `{other}`; it takes off, error, warn, info or debug, and is warn now");
+    }
 }
 
 pub(crate) fn say(level: Level, text: fmt::Arguments<'_>) {
@@ -81,6 +93,19 @@ pub(crate) fn pass(line: Vec<u8>) {
     let patience = if log.stuck.load(Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
     let stuck = !log.send_within(line, patience);
     log.stuck.store(stuck, Ordering::Relaxed);
+}
+
+/// How the upstream took the host's opening.
+pub(crate) fn opening_answered(asked: Asked, message: &Message<'_>) {
+    let method = if asked == Asked::Initialize { "initialize" } else { "server/discover" };
+    let envelope = message.envelope();
+    if envelope.has(Field::Result) {
+        let revision = envelope.text(Field::ResultProtocolVersion);
+        let revision = revision.map(|r| format!(", revision {}", r.escape_debug())).unwrap_or_default();
+        info!("the server accepted `{method}`{revision}");
+    } else {
+        info!("the server refused `{method}`");
+    }
 }
 
 /// Waits a moment for the lines that are still queued.
@@ -143,9 +168,3 @@ fn start_writer() -> SyncSender<Entry> {
     let _ = std::thread::Builder::new().name("log".into()).spawn(writer);
     queue
 }
-
-macro_rules! error { ($($arg:tt)*) => { $crate::log::say($crate::log::Level::Error, format_args!($($arg)*)) } }
-macro_rules! warn_ { ($($arg:tt)*) => { $crate::log::say($crate::log::Level::Warn, format_args!($($arg)*)) } }
-macro_rules! info { ($($arg:tt)*) => { $crate::log::say($crate::log::Level::Info, format_args!($($arg)*)) } }
-macro_rules! debug { ($($arg:tt)*) => { $crate::log::say($crate::log::Level::Debug, format_args!($($arg)*)) } }
-pub(crate) use {debug, error, info, warn_ as warn};

@@ -1,8 +1,9 @@
 //! The off switch: `BIR_OFF=1`, or the file `off` in the state directory.
 //!
-//! An empty file switches everything off. Otherwise each line names a directory, absolute, in which and below which the
-//! recorder is off; lines that begin with `#` are comments.
+//! An empty file switches everything off. Otherwise each line names a directory, absolute and as it is (no `~`, no quotes), in
+//! which and below which the recorder is off; lines that begin with `#` are comments.
 
+use crate::log;
 use std::path::{Path, PathBuf};
 
 /// The state directory: `BIR_HOME`, else `~/.baseinstrunner`. Found from HOME, since hosts drop other variables.
@@ -13,20 +14,32 @@ pub(crate) fn state_dir() -> Option<PathBuf> {
     })
 }
 
-/// Whether the switch is off here and now. A switch that cannot be read is on: recording is not to stop by accident.
+/// Whether the recorder is off here and now. A list that cannot be read switches nothing off: recording is not to stop by
+/// accident.
 pub(crate) fn is_off() -> bool {
-    if std::env::var_os("BIR_OFF").is_some_and(|v| v == "1" || v == "true") {
+    if crate::environment::switch("BIR_OFF") {
         return true;
     }
     let Some(Ok(list)) = state_dir().map(|dir| std::fs::read_to_string(dir.join("off"))) else {
         return false;
     };
-    std::env::current_dir().is_ok_and(|here| covers(&list, &here))
+    for line in entries(&list).filter(|line| !Path::new(line).is_absolute()) {
+        log::warn!("`{line}` in the file `off` is no absolute directory and switches nothing off");
+    }
+    std::env::current_dir().is_ok_and(|here| covers(&list, &here, &|dir| dir.canonicalize().ok()))
 }
 
-fn covers(list: &str, here: &Path) -> bool {
-    let mut lines = list.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')).peekable();
-    lines.peek().is_none() || lines.any(|dir| Path::new(dir).is_absolute() && here.starts_with(dir))
+fn entries(list: &str) -> impl Iterator<Item = &str> {
+    list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// `here` is without symbolic links, as the system gives it; the directories of the list are resolved to compare.
+fn covers(list: &str, here: &Path, resolve: &dyn Fn(&Path) -> Option<PathBuf>) -> bool {
+    let mut directories = entries(list).map(Path::new).peekable();
+    directories.peek().is_none()
+        || directories.filter(|dir| dir.is_absolute()).any(|dir| {
+            here.starts_with(dir) || resolve(dir).is_some_and(|resolved| here.starts_with(resolved))
+        })
 }
 
 #[cfg(test)]
@@ -44,7 +57,9 @@ mod tests {
             ("/home/a/proj\n", false),
             ("project\n", false),
         ] {
-            assert_eq!(covers(list, here), off, "{list:?}");
+            assert_eq!(covers(list, here, &|_| None), off, "{list:?}");
         }
+        let resolve = |dir: &Path| (dir == Path::new("/link")).then(|| PathBuf::from("/home/a"));
+        assert!(covers("/link\n", here, &resolve));
     }
 }

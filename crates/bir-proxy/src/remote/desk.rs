@@ -27,7 +27,9 @@ impl Desk {
     /// small ones before their bytes go on, streamed ones when they are complete.
     pub(crate) fn observe(&self, direction: Direction, message: &Message<'_>) {
         let mut conversation = self.conversation.lock().unwrap_or_else(PoisonError::into_inner);
-        conversation.observe(direction, message);
+        if let Some(asked) = conversation.observe(direction, message).filter(|asked| asked.is_opening()) {
+            log::opening_answered(asked, message);
+        }
         if conversation.lost_tap() {
             log::error!("{}", log::LOST_TAP);
         }

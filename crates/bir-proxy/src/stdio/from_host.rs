@@ -33,6 +33,7 @@ impl<'a> FromHost<'a> {
         }
         if let Some(opening) = opening {
             if let Some(member) = self.shared.cached_answer(opening) {
+                self.shared.told_from_cache.store(true, Ordering::Relaxed);
                 let line = answer::envelope(opening.id(), &member);
                 self.answers.reset();
                 self.shared.observe(Direction::UpstreamToHost, &self.answers.finish_whole(&line));

@@ -68,6 +68,9 @@ impl Sink for FromUpstream<'_> {
         }
         shared.seen.answered.store(true, Ordering::Relaxed);
         let (answered, _) = shared.observe(Direction::UpstreamToHost, message);
+        if let Some(asked) = answered.filter(|asked| asked.is_opening()) {
+            log::opening_answered(asked, message);
+        }
         if let Some(asked @ (Asked::Initialize | Asked::Discover)) = answered
             && shared.keeps_handshake
         {

@@ -131,7 +131,7 @@ impl Cache {
         self.answers.get(&opening.key()?).map(String::as_str)
     }
 
-    /// Keeps an answer for the next start. Says whether it was new.
+    /// Keeps an answer for the next start. Says whether it is another one than was known.
     pub(super) fn keep(&mut self, opening: &Opening, member: &str) -> io::Result<bool> {
         let Some(key) = opening.key() else { return Ok(false) };
         // One line each: an answer of several lines cannot come over stdio.

@@ -42,6 +42,8 @@ pub(super) struct Shared {
     pub(super) keeps_handshake: bool,
     /// The upstream waits to be started by the first message that needs it.
     pub(super) sleeping: AtomicBool,
+    /// The host was told the handshake of an earlier start.
+    pub(super) told_from_cache: AtomicBool,
     /// How often requests were answered in the upstream's place. Read and changed under the conversation's lock, so that
     /// a request is either answered by us or sent to the next child, never both.
     generation: AtomicU32,
@@ -72,6 +74,7 @@ impl Shared {
             stays_up,
             keeps_handshake,
             sleeping: AtomicBool::new(cache.is_some()),
+            told_from_cache: AtomicBool::new(false),
             generation: AtomicU32::new(0),
             conversation: Mutex::new(conversation),
             memory: Mutex::new(Memory::default()),
@@ -141,7 +144,12 @@ impl Shared {
     pub(super) fn keep_answer(&self, opening: &Opening, member: &str) {
         let mut cache = lock(&self.cache);
         let Some(cache) = &mut *cache else { return };
+        let was_told = self.told_from_cache.load(Ordering::Relaxed);
         match cache.keep(opening, member) {
+            Ok(true) if was_told => log::warn!(
+                "the server's handshake has changed since its last start, and this session was opened with the old one; the \
+                 next will have the new one"
+            ),
             Ok(true) => log::info!("the handshake of this start is kept for `--lazy`"),
             Ok(false) => {}
             Err(e) => log::warn!("the handshake could not be kept for `--lazy`: {e}"),

@@ -431,6 +431,7 @@ impl Supervisor {
     fn start_child_on(&mut self, end: &mut UpstreamInner) -> Result<(), SpawnError> {
         let mut child = self.command.spawn()?;
         self.start += 1;
+        log::info!("the server is started, process {}", child.pid());
         let stdin = start::child_threads(&mut child, self.start, self.rules, &self.shared, &self.tell)
             .map_err(|e| self.command.failed(e))?;
         end.connect(stdin, self.shared.generation());
