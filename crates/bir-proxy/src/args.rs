@@ -115,8 +115,8 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, 
             "--lazy" if inline.is_none() => lazy = true,
             "--help" | "-h" if inline.is_none() => return Ok(Parsed::Help),
             "--version" | "-V" if inline.is_none() => return Ok(Parsed::Version),
-            _ if text.starts_with('-') => return Err(UsageError::UnknownOption(text.into())),
-            _ => return Err(UsageError::Stray(lossy(&arg))),
+            _ if text.starts_with('-') => return Err(UsageError::UnknownOption(key.into())),
+            _ => return Err(UsageError::Stray(shown(&arg))),
         }
     }
     let target = target(command, url, transport, headers, restart, lazy)?;
@@ -161,8 +161,14 @@ fn set_once(slot: &mut Option<String>, value: String, option: &'static str) -> R
     if slot.replace(value).is_some() { Err(UsageError::Twice(option)) } else { Ok(()) }
 }
 
-fn lossy(arg: &OsStr) -> String {
-    arg.to_string_lossy().into_owned()
+/// A stray argument may be a header whose option was forgotten: only a plain word is repeated.
+fn shown(arg: &OsStr) -> String {
+    const LONGEST: usize = 40;
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"._/@-".contains(&b);
+    match arg.to_str() {
+        Some(text) if text.len() <= LONGEST && text.bytes().all(plain) => text.into(),
+        _ => "...".into(),
+    }
 }
 
 #[cfg(test)]
@@ -208,7 +214,9 @@ mod tests {
             ("--server-name", E::NoValue("--server-name")),
             ("--server-name a --server-name b -- x", E::Twice("--server-name")),
             ("--server-name a --wat -- x", E::UnknownOption("--wat".into())),
-            ("--server-name a --lazy=1 -- x", E::UnknownOption("--lazy=1".into())),
+            ("--server-name a --lazy=1 -- x", E::UnknownOption("--lazy".into())),
+            ("--heder=Authorization:secret", E::UnknownOption("--heder".into())),
+            ("--server-name a Authorization:secret", E::Stray("...".into())),
             ("--server-name a x", E::Stray("x".into())),
             ("--server-name a --url u -- x", E::TwoTargets),
             ("--server-name a --url u --transport carrier-pigeon", E::BadTransport("carrier-pigeon".into())),

@@ -5,18 +5,37 @@ use bir_upstream::child::Signal;
 /// Calls `tell` for each signal that is to be passed on, from a thread of its own.
 #[cfg(unix)]
 pub(crate) fn signals(tell: impl Fn(Signal) + Send + 'static) -> std::io::Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+    // What was ignored when we were started stays ignored, for the server as well: `nohup`, a shell's `&`.
+    let ignored = ignored_signals();
+    let wanted = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|s| ignored & (1 << (s - 1)) == 0);
+    // Where SIGCHLD is ignored, a child's exit status is lost; with a handler it is not.
+    let mut signals = signal_hook::iterator::Signals::new(wanted.chain([SIGCHLD]))?;
     let run = move || {
         for signal in signals.forever() {
-            tell(match signal {
-                SIGHUP => Signal::Hangup,
-                SIGINT => Signal::Interrupt,
-                _ => Signal::Terminate,
-            });
+            match signal {
+                SIGHUP => tell(Signal::Hangup),
+                SIGINT => tell(Signal::Interrupt),
+                SIGTERM => tell(Signal::Terminate),
+                _ => {}
+            }
         }
     };
     std::thread::Builder::new().name("signals".into()).spawn(run).map(drop)
+}
+
+/// The signals that are ignored, as a mask.
+#[cfg(target_os = "linux")]
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Not to be found out here without unsafe code; the handlers are installed as ever.
+#[cfg(all(unix, not(target_os = "linux")))]
+fn ignored_signals() -> u64 {
+    0
 }
 
 #[cfg(not(unix))]
