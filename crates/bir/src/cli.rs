@@ -4,7 +4,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 
-/// Puts bir-proxy, a relay that nobody notices, in front of the MCP servers of coding agents.
+/// Puts bir-proxy, a relay, in front of the MCP servers of coding agents.
 #[derive(Parser)]
 #[command(name = "bir", version, disable_help_subcommand = true)]
 pub(crate) struct Cli {
