@@ -46,7 +46,7 @@ pub(crate) fn signals(_tell: impl Fn(Signal) + Send + 'static) -> std::io::Resul
 /// What befalls the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostFate {
-    /// The process that started us has ended.
+    /// The process that started us has ended, or nobody reads our stdout any more.
     Ended,
     /// Nobody holds the other end of our stdin any more; what was written may still be unread.
     HungUp,
@@ -78,24 +78,24 @@ fn watch_host(parent: Option<rustix::process::Pid>, tell: &impl Fn(HostFate)) {
         return poll_for_end_of(parent, tell);
     }
     let mut hung_up = false;
+    let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
     loop {
-        let mut watched = Vec::with_capacity(2);
+        // No events are asked for on the host's pipes: only their end is reported. A host that closed our output has gone,
+        // whether or not there is anything to say to it.
+        let mut watched = vec![PollFd::new(&stdout, PollFlags::empty())];
         watched.extend(process.as_ref().map(|p| PollFd::new(p, PollFlags::IN)));
-        let stdin = rustix::stdio::stdin();
-        // No events asked for: only the hang-up is reported.
+        let ends = watched.len();
         watched.extend((!hung_up).then(|| PollFd::new(&stdin, PollFlags::empty())));
-        if watched.is_empty() {
-            return;
-        }
         match poll(&mut watched, None) {
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => continue,
             Err(_) => return poll_for_end_of(parent, tell),
         }
-        if process.is_some() && !watched[0].revents().is_empty() {
+        let has_ended = |fd: &PollFd<'_>| !fd.revents().is_empty();
+        if watched[..ends].iter().any(has_ended) {
             return tell(HostFate::Ended);
         }
-        if !hung_up && watched.last().is_some_and(|w| !w.revents().is_empty()) {
+        if watched[ends..].iter().any(has_ended) {
             hung_up = true;
             tell(HostFate::HungUp);
         }
