@@ -15,7 +15,7 @@ usage: bir-proxy --server-name NAME [options] -- COMMAND [ARGS...]
   --url URL            a remote server, http or https
   --transport KIND     auto (default): Streamable HTTP, else HTTP+SSE; http; sse
   --header 'K: V'      a header for the remote server; wins over BIR_UPSTREAM_HEADERS
-  --restart            start a server that died once more, and repeat the host's handshake
+  --restart            restart a server that died, once, and repeat the host's handshake
   --lazy               start the server when it is needed; its handshake is answered from the last start
   --version, --help
 
@@ -29,7 +29,7 @@ environment:
   BIR_LOG                           off, error, warn (default), info, debug; on stderr
 
 exit status: the server's own; 128+N when signal N ended it; 127 no such command; 126 not executable;
-2 wrong usage; 1 the server could not be reached or does not speak MCP over stdio
+2 wrong usage; 1 a remote server was never reached, or the server does not speak MCP over stdio
 ";
 
 /// What is asked for.
