@@ -49,6 +49,7 @@ pub(crate) enum HostFate {
     /// The process that started us has ended, or nobody reads our stdout any more.
     Ended,
     /// Nobody holds the other end of our stdin any more; what was written may still be unread.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "found out on Linux only"))]
     HungUp,
 }
 
