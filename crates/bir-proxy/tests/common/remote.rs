@@ -185,25 +185,17 @@ impl Stage {
     }
 
     fn messages(&self, events: &[Event]) -> Vec<String> {
-        let mut found = Vec::new();
-        for event in events {
-            let counts = match self.server {
-                // A first POST that looks whether an HTTP+SSE address takes Streamable HTTP is refused unread.
-                Some(_) => event.name() == "http" && event.str("method") == "POST" && !self.refuses(event),
-                None => event.name() == "line",
-            };
-            if counts {
-                found.push(text(event.bytes()));
+        let path = |event: &Event| event.str("path").to_owned();
+        let sse = events.iter().any(|event| path(event).starts_with("/messages"));
+        let counts = |event: &&Event| match self.server {
+            // The first POST to an HTTP+SSE address, which looks whether it takes Streamable HTTP, is refused unread.
+            Some(_) => {
+                let refused = sse && path(event) == self.up.script().http.path;
+                event.name() == "http" && event.str("method") == "POST" && !refused
             }
-        }
-        found
-    }
-
-    fn refuses(&self, event: &Event) -> bool {
-        let endpoint = event.str("path") == self.up.script().http.path;
-        let sse =
-            self.up.events().is_ok_and(|all| all.iter().any(|e| e.str("path").starts_with("/messages")));
-        endpoint && sse
+            None => event.name() == "line",
+        };
+        events.iter().filter(counts).map(|event| text(event.bytes())).collect()
     }
 
     pub fn received(&self) -> Vec<String> {
