@@ -5,7 +5,9 @@
 use super::common::*;
 use bir_testkit::log::Event;
 use bir_testkit::{Eras, Format, HostCommand, HttpUpstream, Script, StdioHost, TestUpstream};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// How an upstream is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +72,7 @@ impl Leg {
 }
 
 /// What must not come from the surroundings of the tests.
-const SURROUNDINGS: [&str; 9] = [
+const SURROUNDINGS: [&str; 13] = [
     "BIR_UPSTREAM_HEADERS",
     "BIR_UPSTREAM_MAX_MESSAGE_BYTES",
     "BIR_UPSTREAM_CONNECT_TIMEOUT_MS",
@@ -80,6 +82,10 @@ const SURROUNDINGS: [&str; 9] = [
     "HTTP_PROXY",
     "all_proxy",
     "ALL_PROXY",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "no_proxy",
+    "NO_PROXY",
 ];
 
 /// `bir-proxy --server-name x --url URL OPTIONS`.
@@ -261,4 +267,59 @@ fn compare(legs: &[Leg], script: &Script, any_order: bool, play: impl Fn(&mut St
         }
     }
     through
+}
+
+/// A proxy whose pipes a test reads and writes in pieces.
+pub struct Streamed {
+    pub child: Child,
+    pub stdin: Option<ChildStdin>,
+    pub stdout: BufReader<ChildStdout>,
+    _home: tempfile::TempDir,
+}
+
+impl Streamed {
+    pub fn start(url: &str, transport: &str) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let argv = to(url, &["--transport", transport], home.path()).argv();
+        let mut child = Command::new(&argv[0])
+            .args(&argv[1..])
+            .env("BIR_HOME", home.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
+        Self { child, stdin, stdout: BufReader::with_capacity(64 * 1024, stdout), _home: home }
+    }
+
+    pub fn send(&mut self, line: &str) {
+        self.stdin.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    pub fn open(&mut self) {
+        self.send(INIT);
+        assert!(self.line().contains("\"result\""));
+        self.send(INITIALIZED);
+    }
+
+    /// Ends it well; `most_kib` is the largest resident set that it may have had.
+    pub fn end(mut self, most_kib: u64) {
+        let peak = peak_kib(self.child.id());
+        self.stdin = None;
+        assert!(self.child.wait().unwrap().success());
+        assert!(peak < most_kib, "{peak} KiB");
+    }
+}
+
+impl Drop for Streamed {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
