@@ -415,6 +415,25 @@ fn t64_a_dead_upstream_is_not_dialled_in_a_loop() {
 }
 
 #[test]
+fn t64_a_standalone_stream_that_keeps_failing_is_left_alone_until_the_server_answers() {
+    let server = RawServer::start(|asked, stream| match asked.head.starts_with("get") {
+        true => whole(stream, 503, "", ""),
+        false => shake_hands(asked, stream)
+            .unwrap_or_else(|| json(stream, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#)),
+    });
+    let gets = || server.asked().iter().filter(|asked| asked.head.starts_with("get")).count();
+    let (mut host, _home) = host(&server.url(), &[], &[]);
+    open(&mut host);
+    wait_until("six tries", || gets() >= 6);
+    // The seventh would have come after eight seconds.
+    std::thread::sleep(Duration::from_secs(10));
+    assert_eq!(gets(), 6);
+    ask(&mut host, &call("1", "x", "{}"));
+    wait_until("one more try", || gets() == 7);
+    assert_eq!((host.finish(BUDGET).unwrap(), host.stderr_text()), (0, String::new()));
+}
+
+#[test]
 fn t74_a_black_hole_is_an_error_within_the_connect_budget() {
     // A queue that is full: connections are neither taken nor refused.
     let listener =
