@@ -70,12 +70,13 @@ impl<I: Inbox> Assembler<I> {
             rest = rest.slice(1..);
         }
         while let Some(at) = memchr::memchr2(b'\r', b'\n', &rest) {
-            // Short runs between breaks (pretty-printed JSON) are joined in one copy instead of one piece
-            // each.
             if self.length == 0 && at == 0 {
-                rest = rest.slice(1..);
+                let run = rest.iter().position(|byte| !matches!(byte, b'\r' | b'\n'));
+                rest = rest.slice(run.unwrap_or(rest.len())..);
                 continue;
             }
+            // Short runs between breaks (pretty-printed JSON) are joined in one copy instead of one piece
+            // each.
             let end = rest.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
             let trailing = rest.len() - end;
             let mut flat = BytesMut::from(rest.get(..end).unwrap_or_default());
@@ -126,14 +127,15 @@ impl<I: Inbox> Assembler<I> {
                 Held::Many(many)
             }
         };
-        // What begins like no message (an error page, a banner) must never be streamed to the host.
+        // What begins like no message (an error page, a banner, white space without end) must never be streamed to
+        // the host, nor held any longer.
         if self.length > self.hold as u64 && self.begins_like_a_message() {
             let held = self.take_held();
             scanner(&mut self.scanner).push(&held);
             let mut large = inbox.open().await;
             large.piece(held).await;
             self.large = Some(large);
-        } else if self.length > self.hold as u64 && !self.blank() {
+        } else if self.length > self.hold as u64 {
             return Err(Failure::NotAResponse);
         }
         Ok(())
@@ -149,10 +151,6 @@ impl<I: Inbox> Assembler<I> {
 
     fn first_byte(&self) -> Option<u8> {
         self.held().iter().copied().find(|byte| !matches!(byte, b' ' | b'\t'))
-    }
-
-    fn blank(&self) -> bool {
-        self.first_byte().is_none()
     }
 
     fn begins_like_a_message(&self) -> bool {
