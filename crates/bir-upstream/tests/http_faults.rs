@@ -77,13 +77,13 @@ fn bodies_that_are_no_answer() {
         let mut host = Host::at(&server.url());
         let ask =
             |body: &str| format!(r#"{{"jsonrpc":"2.0","id":9,"method":"x","params":{{"body":{body:?}}}}}"#);
-        for body in ["<html>", "true", "  "] {
+        for body in
+            ["<html>", "true", "  ", "{\"broken\":", "{\"error\":\"x\"}", "{\"id\":9,\"result\":1}\n{}"]
+        {
             let answer = host.ask(&ask(body)).await;
             assert!(answer.contains("was not a JSON-RPC response"), "{body}: {answer}");
         }
         assert!(host.ask(&ask("")).await.contains("sent no answer (HTTP 200)"));
-        assert_eq!(host.ask(&ask("{\"broken\":")).await, "{\"broken\":");
-        assert!(host.message().await.contains("was not a JSON-RPC response"));
         // The body answers the POST whatever its id says, and an error without one gets it.
         assert_eq!(host.ask(&ask("{\"id\":\"9\",\"result\":{}}")).await, "{\"id\":\"9\",\"result\":{}}");
         assert_eq!(

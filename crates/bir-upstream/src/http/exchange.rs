@@ -11,7 +11,7 @@
 //! happened then.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bir_net::{Lease, Request, RequestBody, Response, Target};
 use bir_wire::Scanner;
@@ -23,6 +23,7 @@ use super::events::{Belongs, Place};
 use super::failure::error_answer;
 use super::inbox::Inbox;
 use super::legacy_sse::Link;
+use super::listen::LASTED;
 use super::outgoing::{Era, Facts};
 use super::protocol_headers::{self, SessionHeaders};
 use super::registry::Entry;
@@ -109,7 +110,7 @@ impl<I: Inbox> Shared<I> {
         }
     }
 
-    async fn answer_with(&self, id: &[u8], failure: &Failure) {
+    pub(crate) async fn answer_with(&self, id: &[u8], failure: &Failure) {
         let answer = error_answer(id, &failure.to_string());
         let mut scanner = Scanner::default();
         let message = scanner.finish_whole(&answer);
@@ -143,7 +144,7 @@ impl<I: Inbox> Shared<I> {
             job.settle().await?;
             let may_repeat =
                 !repeated && !job.is_modern() && session.id.is_some() && !job.facts.ids.is_empty();
-            if may_repeat && says_session_is_gone(status, &body) {
+            if may_repeat && says_session_is_gone(status, &body, job.facts.ids.first().map(|id| &id[..])) {
                 Box::pin(self.reinitialise(generation)).await?;
                 repeated = true;
                 continue;
@@ -265,38 +266,41 @@ impl<I: Inbox> Shared<I> {
         let modern = *era != Era::Legacy;
         let belongs = Belongs { entry: Some(entry), facts: Some(facts), alone: false, modern };
         let mut stream = Some(response);
-        let mut attempt = 0;
+        // Tries since the stream last led further, which is what pauses grow by, and failed ones among them.
+        let (mut attempt, mut failed) = (0, 0);
         loop {
             if let Some(response) = stream.take() {
+                let since = Instant::now();
                 let wanted = !entry.is_answered();
                 let mut reading = std::pin::pin!(self.read_events(response, &belongs, &mut place));
-                tokio::select! {
+                let further = tokio::select! {
                     biased;
-                    outcome = &mut reading => outcome?,
+                    further = &mut reading => further,
                     () = entry.until_answered(), if wanted => {
                         // Answered: whoever waits for this may go on, also while the stream stays open.
                         turn.done();
                         *permit = None;
-                        reading.await?;
+                        reading.await
                     }
+                };
+                if further || since.elapsed() >= LASTED {
+                    (attempt, failed) = (0, 0);
                 }
             }
             if entry.is_answered() || entry.is_cancelled() {
                 return Ok(());
             }
-            if modern || place.last_event_id.is_none() || attempt >= MAX_RESUMES {
+            if modern || place.last_event_id.is_none() || failed >= MAX_RESUMES {
                 return Err(Failure::StreamEnded);
             }
             let pause = place.pause(attempt);
+            attempt += 1;
             if tokio::time::timeout(pause, entry.until_answered()).await.is_ok() {
                 return Ok(());
             }
             match self.get_events(place.last_event_id.as_deref()).await {
-                Got::Stream(response) => {
-                    attempt = 0;
-                    stream = Some(*response);
-                }
-                Got::Later => attempt += 1,
+                Got::Stream(response) => stream = Some(*response),
+                Got::Later => failed += 1,
                 Got::Never(_) => return Err(Failure::StreamEnded),
             }
         }

@@ -19,7 +19,7 @@ use super::session::REINIT_ID;
 use super::upstream::{Shared, spawn};
 
 /// A stream that lasted this long was a good one: the next pause begins small again.
-const LASTED: Duration = Duration::from_secs(5);
+pub(super) const LASTED: Duration = Duration::from_secs(5);
 /// How long a forgotten session may take to be initialised again.
 const REINIT_BUDGET: Duration = Duration::from_secs(30);
 /// The longest answer to our own `initialize` that is read.
@@ -47,10 +47,8 @@ impl<I: Inbox> Shared<I> {
             match self.get_events(place.last_event_id.as_deref()).await {
                 Got::Stream(response) => {
                     let since = Instant::now();
-                    if let Err(failure) = self.read_events(*response, &Belongs::NOBODY, &mut place).await {
-                        self.inbox.note(&format!("upstream→host: a message was dropped: {failure}"));
-                    }
-                    attempt = if since.elapsed() >= LASTED { 0 } else { attempt + 1 };
+                    let further = self.read_events(*response, &Belongs::NOBODY, &mut place).await;
+                    attempt = if further || since.elapsed() >= LASTED { 0 } else { attempt + 1 };
                 }
                 Got::Later => attempt += 1,
                 Got::Never(status) => {
