@@ -100,7 +100,11 @@ impl<I: Inbox> Shared<I> {
         if !response.status().is_success() {
             return Err(again(format!("HTTP {}", response.status().as_u16())));
         }
-        let id = response.headers().get(protocol_headers::SESSION_ID).cloned();
+        let id = response
+            .headers()
+            .get(protocol_headers::SESSION_ID)
+            .filter(|_| response.target().same_origin(&self.options.target))
+            .cloned();
         let answer =
             answer_to_ours(response).await.ok_or_else(|| again("no answer to initialize".to_owned()))?;
         let mut scanner = Scanner::default();
