@@ -287,3 +287,101 @@ fn resuming_slows_down_while_nothing_comes_of_it() {
         assert!(host.arrived().is_empty());
     });
 }
+
+#[test]
+fn a_complete_body_counts_although_its_end_is_missing() {
+    run(async {
+        let server = Server::start(|request, conn| {
+            let body = ok(&request.id());
+            let (extra, body) = if request.id() == "1" { (3, body) } else { (3, body.replace('}', "")) };
+            let head = format!(
+                "HTTP/1.1 200 X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+                body.len() + extra
+            );
+            conn.raw(format!("{head}{body}").as_bytes());
+            Then::Close
+        });
+        let mut host = Host::at(&server.url());
+        assert_eq!(host.ask(&call("1")).await, ok("1"));
+        assert!(host.ask(&call("2")).await.contains("broke off"));
+    });
+}
+
+#[test]
+fn a_subscription_that_the_server_ends_is_not_an_error_too() {
+    run(async {
+        let cancelled = |id: &str| {
+            format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#)
+        };
+        let server = Server::start(move |request, conn| {
+            conn.events(&[]);
+            conn.chunk(format!("data: {}\n\n", cancelled(&request.id())).as_bytes());
+            conn.end_chunks();
+            Then::Close
+        });
+        let mut host = Host::at(&server.url());
+        let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+        let listen =
+            format!(r#"{{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{{{meta}}}}}"#);
+        assert_eq!(host.ask(&listen).await, cancelled("\"l\""));
+        host.upstream.settled().await;
+        assert!(host.arrived().is_empty());
+        // Any other request that is only told to be cancelled still needs an answer.
+        let call = listen.replace("subscriptions/listen", "tools/list");
+        assert_eq!(host.ask(&call).await, cancelled("\"l\""));
+        assert!(host.message().await.contains("\"id\":\"l\",\"error\""));
+    });
+}
+
+#[test]
+fn the_session_of_another_origin_is_not_kept() {
+    run(async {
+        let other = Server::start(|request, conn| handshake(request, conn, "FOREIGN").unwrap_or(Then::Close));
+        let location = other.url();
+        let server = Server::start(move |request, conn| {
+            if request.rpc_method() == "initialize" {
+                conn.respond(307, &[("Location", &location)], b"");
+            } else if request.method == "POST" {
+                conn.json(&ok(&request.id()));
+            } else {
+                conn.respond(405, &[], b"");
+            }
+            Then::Keep
+        });
+        let mut host = Host::at(&server.url());
+        host.ask(INITIALIZE).await;
+        assert_eq!(host.ask(&call("1")).await, ok("1"));
+        host.upstream.close().await;
+        assert_eq!(other.seen().len(), 1);
+        for request in server.seen() {
+            assert_eq!(request.header("mcp-session-id"), None);
+            assert_ne!(request.method, "DELETE");
+        }
+    });
+}
+
+#[test]
+fn a_large_message_that_needs_a_length_is_told_so() {
+    run(async {
+        let server = Server::start(|request, conn| {
+            if let Some(then) = handshake(request, conn, "s") {
+                return then;
+            }
+            conn.respond(411, &[], b"");
+            Then::Close
+        });
+        let mut host = Host::at(&server.url());
+        host.shake_hands().await;
+        let text = call("1");
+        let mut scanner = bir_wire::Scanner::default();
+        scanner.push(text.as_bytes());
+        let mut upload = host.upstream.begin(scanner.so_far()).unwrap();
+        upload.push(text.into()).await;
+        upload.end(&scanner.finish()).await;
+        let answer = host.message().await;
+        assert!(
+            answer.contains("\"id\":1,") && answer.contains("HTTP 411: it takes no message as large"),
+            "{answer}"
+        );
+    });
+}

@@ -33,7 +33,11 @@ fn statuses_become_short_errors_that_echo_nothing() {
             (502, false, "upstream answered HTTP 502"),
             (429, false, "upstream answered HTTP 429"),
             (404, false, "upstream answered HTTP 404"),
-            (200, false, "upstream answered with text/html instead of JSON or an event stream"),
+            (
+                200,
+                false,
+                "upstream answered with text/html instead of JSON or an event stream; whether the call took effect is unknown",
+            ),
         ] {
             let answer = host
                 .ask(&format!(

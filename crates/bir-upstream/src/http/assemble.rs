@@ -83,6 +83,13 @@ impl<I: Inbox> Assembler<I> {
         self.length == 0
     }
 
+    /// Whether what is held is a complete message.
+    pub(crate) fn holds_a_message(&self) -> bool {
+        self.begins_like_a_message()
+            && self.refused.is_none()
+            && !matches!(Scanner::default().finish_whole(self.held()).kind(), Kind::NotJson(_) | Kind::Blank)
+    }
+
     /// A line break that may or may not stand between two tokens.
     pub(crate) fn line_break(&mut self) {
         if self.first.is_some() {

@@ -209,6 +209,16 @@ impl<I: Inbox> Shared<I> {
                     }
                 }
             }
+            // The end of a subscription that the server says itself is what the host waits for: no error follows.
+            Kind::Notification
+                if belongs.modern
+                    && belongs.facts.is_some_and(|facts| facts.method_is("subscriptions/listen"))
+                    && message.envelope().text_is(Field::Method, "notifications/cancelled") =>
+            {
+                if let (Some(entry), Some(id)) = (belongs.entry, message.envelope().raw(Field::RequestId)) {
+                    entry.answered(id);
+                }
+            }
             _ => {}
         }
         Verdict::HandOn

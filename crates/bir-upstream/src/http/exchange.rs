@@ -20,7 +20,7 @@ use http::Method;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::events::{Belongs, Place};
-use super::failure::error_answer;
+use super::failure::{error_answer, media_type};
 use super::inbox::Inbox;
 use super::legacy_sse::Link;
 use super::listen::LASTED;
@@ -229,7 +229,7 @@ impl<I: Inbox> Shared<I> {
         if response.is_of_type("application/json") {
             return self.take_body(job, response).await;
         }
-        let media_type = response.media_type().unwrap_or("a body without a type").chars().take(80).collect();
+        let media_type = media_type(response.media_type());
         if !response.head_of_body(1).await.map_err(Failure::Net)?.is_empty() {
             return Err(Failure::MediaType(media_type));
         }
@@ -250,8 +250,14 @@ impl<I: Inbox> Shared<I> {
         let status = response.status().as_u16();
         let belongs = job.belongs(true);
         let mut assembler = self.assembler(&belongs);
-        while let Some(bytes) = response.chunk().await? {
-            assembler.body(&self.inbox, bytes).await?;
+        loop {
+            match response.chunk().await {
+                Ok(Some(bytes)) => assembler.body(&self.inbox, bytes).await?,
+                Ok(None) => break,
+                // TLS that ends without its farewell, or a wrong length: nothing is missing all the same.
+                Err(bir_net::Error::BodyLost) if assembler.holds_a_message() => break,
+                Err(error) => return Err(error.into()),
+            }
         }
         if assembler.is_empty() {
             return Box::pin(self.answer_elsewhere(job, status)).await;

@@ -8,7 +8,7 @@ use bir_wire::{Field, Kind, Message, Scanner};
 use bytes::Bytes;
 
 use super::assemble::{lacks_id, with_id};
-use super::exchange::Job;
+use super::exchange::{Job, Payload};
 use super::inbox::Inbox;
 use super::protocol_headers;
 use super::upstream::Shared;
@@ -26,8 +26,10 @@ impl<I: Inbox> Shared<I> {
         if response.target() != origin && response.target().same_origin(origin) {
             state.moved_to = Some(response.target().clone());
         }
+        // A session of another origin is not one that the configured address would know.
         if job.facts.method_is("initialize")
             && response.status().is_success()
+            && response.target().same_origin(origin)
             && let Some(id) = response.headers().get(protocol_headers::SESSION_ID)
         {
             state.session.id = Some(id.clone());
@@ -44,6 +46,7 @@ impl<I: Inbox> Shared<I> {
         match status {
             401 => return Err(Failure::SignIn),
             403 => return Err(Failure::Forbidden),
+            411 if matches!(job.payload, Payload::Stream(..)) => return Err(Failure::LengthRequired),
             _ => {}
         }
         let refused = Failure::Status(status);
