@@ -78,10 +78,10 @@ pub enum Error {
         why: String,
     },
     /// The body is encoded in a way that was not asked for.
-    #[error("the answer has the content encoding {encoding:?}, only gzip was asked for")]
+    #[error("the answer has {encoding}, only gzip was asked for")]
     UnknownEncoding {
-        /// The encoding's name, shortened to 40 characters.
-        encoding: String,
+        /// The encoding, if it is a registered one; the far side may have written anything there.
+        encoding: &'static str,
     },
     /// The compressed body does not decode.
     #[error("the answer's gzip data is damaged")]

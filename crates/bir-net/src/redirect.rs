@@ -17,6 +17,9 @@ pub(crate) const MAX_REDIRECTS: usize = 10;
 /// Headers that another origin never sees, wherever they came from.
 const BOUND_TO_ORIGIN: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "mcp-session-id"];
 
+/// Headers that repeat arguments of a call (MCP 2026-07-28) begin so: they are marked by the first origin's tools.
+const ARGUMENTS: &str = "mcp-param-";
+
 /// Where a response sends the request, `None` when it is no redirect.
 pub(crate) fn destination(
     method: &Method,
@@ -50,7 +53,12 @@ pub(crate) fn destination(
 
 /// Takes away what only the first origin may see.
 pub(crate) fn strip(headers: &mut HeaderMap) {
-    for name in BOUND_TO_ORIGIN {
+    let bound: Vec<_> = headers
+        .keys()
+        .filter(|name| BOUND_TO_ORIGIN.contains(&name.as_str()) || name.as_str().starts_with(ARGUMENTS))
+        .cloned()
+        .collect();
+    for name in bound {
         headers.remove(name);
     }
 }
@@ -85,6 +93,16 @@ mod tests {
         assert!(ask(Method::GET, "http://a/", 307, "").is_err());
         assert!(ask(Method::GET, "http://a/", 307, "file:///etc/passwd").is_err());
         assert!(ask(Method::GET, "http://a/", 307, "http://u:p@a/").is_err());
+    }
+
+    #[test]
+    fn another_origin_sees_no_session_and_no_arguments() {
+        let mut headers = HeaderMap::new();
+        for name in ["authorization", "mcp-session-id", "mcp-param-region", "mcp-param-n", "mcp-method"] {
+            headers.insert(name, HeaderValue::from_static("x"));
+        }
+        strip(&mut headers);
+        assert_eq!(headers.keys().map(|name| name.as_str()).collect::<Vec<_>>(), ["mcp-method"]);
     }
 
     #[test]

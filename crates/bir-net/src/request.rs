@@ -52,7 +52,7 @@ pub struct Request {
     /// Where it goes.
     pub target: Target,
     /// Headers of the protocol, kept across redirects, except `Authorization`, `Cookie`,
-    /// `Proxy-Authorization` and `Mcp-Session-Id`, which another origin never sees.
+    /// `Proxy-Authorization`, `Mcp-Session-Id` and `Mcp-Param-*`, which another origin never sees.
     pub headers: HeaderMap,
     /// Headers for the target's own origin only.
     pub credentials: Credentials,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes};
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use http::{HeaderMap, StatusCode, header};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -27,7 +27,7 @@ pub struct Response {
     headers: HeaderMap,
     target: Target,
     body: Option<Incoming>,
-    gzip: Option<Box<MultiGzDecoder<Feed>>>,
+    gzip: Option<Box<Gzip>>,
     home: Option<(Connection, Arc<Pool>)>,
 }
 
@@ -46,11 +46,11 @@ impl Response {
                 match name.as_str() {
                     "" | "identity" => false,
                     "gzip" | "x-gzip" => true,
-                    _ => return Err(Error::UnknownEncoding { encoding: name.chars().take(40).collect() }),
+                    name => return Err(Error::UnknownEncoding { encoding: encoding(name) }),
                 }
             }
         };
-        let gzip = gzip.then(|| Box::new(MultiGzDecoder::new(Feed::default())));
+        let gzip = gzip.then(|| Box::new(Gzip::default()));
         let mut response = Self {
             status: parts.status,
             headers: parts.headers,
@@ -97,12 +97,12 @@ impl Response {
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
         let Some(mut gzip) = self.gzip.take() else { return self.raw_chunk().await };
         let outcome = loop {
-            if let Some(outcome) = inflate(&mut gzip) {
+            if let Some(outcome) = gzip.step() {
                 break outcome;
             }
             match self.raw_chunk().await? {
-                Some(bytes) => gzip.get_mut().bytes = bytes,
-                None => gzip.get_mut().ended = true,
+                Some(bytes) => gzip.feed().bytes = bytes,
+                None => gzip.feed().ended = true,
             }
         };
         if !matches!(outcome, Ok(None)) {
@@ -194,8 +194,64 @@ impl Response {
     }
 }
 
-/// One step of decompression: `None` asks for more input.
-fn inflate(gzip: &mut MultiGzDecoder<Feed>) -> Option<Result<Option<Bytes>, Error>> {
+/// A content encoding as an error may name it.
+fn encoding(name: &str) -> &'static str {
+    match name {
+        "br" => "the content encoding br",
+        "zstd" => "the content encoding zstd",
+        "deflate" => "the content encoding deflate",
+        "compress" | "x-compress" => "the content encoding compress",
+        _ => "an unknown content encoding",
+    }
+}
+
+/// Gzip data: members one after the other (RFC 1952, section 2.2), and zero bytes that pad the last one.
+enum Gzip {
+    Member(GzDecoder<Feed>),
+    /// Before the first member or behind one. A body without any is empty.
+    Between(Feed),
+}
+
+impl Default for Gzip {
+    fn default() -> Self {
+        Self::Between(Feed::default())
+    }
+}
+
+impl Gzip {
+    fn feed(&mut self) -> &mut Feed {
+        match self {
+            Self::Member(decoder) => decoder.get_mut(),
+            Self::Between(feed) => feed,
+        }
+    }
+
+    /// One step of decompression: `None` asks for more input.
+    fn step(&mut self) -> Option<Result<Option<Bytes>, Error>> {
+        loop {
+            match self {
+                Self::Member(decoder) => match inflate(decoder) {
+                    Some(Ok(None)) => {
+                        let feed = std::mem::take(decoder.get_mut());
+                        *self = Self::Between(feed);
+                    }
+                    outcome => return outcome,
+                },
+                Self::Between(feed) => {
+                    let padding = feed.bytes.iter().take_while(|byte| **byte == 0).count();
+                    feed.bytes.advance(padding);
+                    if feed.bytes.is_empty() {
+                        return feed.ended.then_some(Ok(None));
+                    }
+                    *self = Self::Member(GzDecoder::new(std::mem::take(feed)));
+                }
+            }
+        }
+    }
+}
+
+/// One step within a member, with `Ok(None)` at its end: `None` asks for more input.
+fn inflate(gzip: &mut GzDecoder<Feed>) -> Option<Result<Option<Bytes>, Error>> {
     let mut piece = vec![0; INFLATE_PIECE];
     match gzip.read(&mut piece) {
         Ok(0) => Some(Ok(None)),

@@ -172,6 +172,12 @@ impl Decoder {
         self.has_last_id.then_some(&self.last_id)
     }
 
+    /// Whether the event that is being read is a message as far as its lines were read: no `event` line has named
+    /// another type yet. One may still follow the data.
+    pub fn is_message_so_far(&self) -> bool {
+        !self.has_event || matches!(self.event.as_slice(), b"" | b"message")
+    }
+
     /// How long to wait before reconnecting, in ms, as the server last said; it counts as soon as its line is read,
     /// and can be anything up to [`u64::MAX`].
     pub fn retry(&self) -> Option<u64> {

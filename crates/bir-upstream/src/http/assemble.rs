@@ -4,7 +4,7 @@
 //! it is known before it is handed on. A longer one streams. Line breaks can only stand between tokens of
 //! JSON; inside the message each becomes a space, at its ends they are dropped.
 
-use bir_wire::{Edits, Field, Kind, Limits, Message, Scanner};
+use bir_wire::{Edits, Envelope, Field, Kind, Limits, Message, Scanner};
 use bytes::{Bytes, BytesMut};
 
 use super::Failure;
@@ -15,6 +15,10 @@ pub const HOLD: usize = 256 * 1024;
 
 const MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
+/// Blanks before a message that are handed on with it: 1 KiB. Some servers keep a connection alive with blanks, as
+/// many as it takes.
+const LEADING_BLANKS: usize = 1024;
+
 /// One message on its way from the upstream.
 pub(crate) struct Assembler<I: Inbox> {
     /// Made when it is needed: it is large, and this struct is moved.
@@ -24,8 +28,30 @@ pub(crate) struct Assembler<I: Inbox> {
     length: u64,
     breaks: usize,
     mark: usize,
+    /// The first byte that is not blank.
+    first: Option<u8>,
+    /// Why the rest of this message is not kept. It is read to its end, so that it is known whom it answers.
+    refused: Option<Refusal>,
     hold: usize,
     limit: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    TooLarge,
+    NoMessage,
+}
+
+/// What became of a message that ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Finished {
+    /// There was none.
+    Nothing,
+    HandedOn,
+    /// It was no message, or none that the host may see.
+    Dropped,
+    /// It was beyond the limit. It answers these ids; `None` stands for an answer without an id.
+    TooLarge(Vec<Option<Bytes>>),
 }
 
 enum Held {
@@ -45,6 +71,8 @@ impl<I: Inbox> Assembler<I> {
             length: 0,
             breaks: 0,
             mark: 0,
+            first: None,
+            refused: None,
             hold: if limit.is_some() { usize::MAX } else { hold },
             limit,
         }
@@ -55,14 +83,25 @@ impl<I: Inbox> Assembler<I> {
         self.length == 0
     }
 
+    /// Whether what is held is a complete message.
+    pub(crate) fn holds_a_message(&self) -> bool {
+        self.begins_like_a_message()
+            && self.refused.is_none()
+            && !matches!(Scanner::default().finish_whole(self.held()).kind(), Kind::NotJson(_) | Kind::Blank)
+    }
+
     /// A line break that may or may not stand between two tokens.
     pub(crate) fn line_break(&mut self) {
-        if self.length > 0 {
+        if self.first.is_some() {
             self.breaks += 1;
         }
     }
 
     /// Takes bytes of a JSON body, with its line breaks and a byte order mark before it.
+    ///
+    /// # Errors
+    ///
+    /// Why the body is of no use, as soon as that is certain.
     pub(crate) async fn body(&mut self, inbox: &I, bytes: Bytes) -> Result<(), Failure> {
         let mut rest = bytes;
         while self.length == 0 && self.mark < MARK.len() && rest.first() == MARK.get(self.mark) {
@@ -70,49 +109,81 @@ impl<I: Inbox> Assembler<I> {
             rest = rest.slice(1..);
         }
         while let Some(at) = memchr::memchr2(b'\r', b'\n', &rest) {
-            if self.length == 0 && at == 0 {
-                let run = rest.iter().position(|byte| !matches!(byte, b'\r' | b'\n'));
-                rest = rest.slice(run.unwrap_or(rest.len())..);
-                continue;
-            }
             // Short runs between breaks (pretty-printed JSON) are joined in one copy instead of one piece
             // each.
+            if self.first.is_none() && at == 0 {
+                let blank = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+                rest = rest.slice(blank..);
+                continue;
+            }
             let end = rest.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
             let trailing = rest.len() - end;
             let mut flat = BytesMut::from(rest.get(..end).unwrap_or_default());
             for byte in flat.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n')) {
                 *byte = b' ';
             }
-            self.data(inbox, flat.freeze()).await?;
-            self.breaks += trailing;
-            return Ok(());
+            self.data(inbox, flat.freeze()).await;
+            self.breaks += if self.first.is_some() { trailing } else { 0 };
+            return self.usable();
         }
-        self.data(inbox, rest).await
+        self.data(inbox, rest).await;
+        self.usable()
+    }
+
+    /// Whether what is under way went beyond the limit.
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.refused == Some(Refusal::TooLarge)
+    }
+
+    fn usable(&self) -> Result<(), Failure> {
+        match self.refused {
+            None => Ok(()),
+            Some(Refusal::TooLarge) => Err(Failure::TooLarge),
+            Some(Refusal::NoMessage) => Err(Failure::NotAResponse),
+        }
     }
 
     /// Takes bytes without line breaks.
-    pub(crate) async fn data(&mut self, inbox: &I, bytes: Bytes) -> Result<(), Failure> {
+    pub(crate) async fn data(&mut self, inbox: &I, bytes: Bytes) {
         if bytes.is_empty() {
-            return Ok(());
+            return;
         }
         while self.breaks > 0 {
             const SPACES: &[u8] = &[b' '; 64];
             let count = self.breaks.min(SPACES.len());
             self.breaks -= count;
-            self.add(inbox, Bytes::from_static(SPACES).slice(..count)).await?;
+            self.add(inbox, Bytes::from_static(SPACES).slice(..count)).await;
         }
-        self.add(inbox, bytes).await
+        self.add(inbox, bytes).await;
     }
 
-    async fn add(&mut self, inbox: &I, bytes: Bytes) -> Result<(), Failure> {
+    async fn add(&mut self, inbox: &I, mut bytes: Bytes) {
+        if self.first.is_none() {
+            let blank = bytes.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count();
+            self.first = bytes.get(blank).copied();
+            let room = LEADING_BLANKS.saturating_sub(self.held().len());
+            bytes = bytes.slice(blank.saturating_sub(room)..);
+        }
         self.length += bytes.len() as u64;
-        if self.limit.is_some_and(|limit| self.length > limit) {
-            return Err(Failure::TooLarge);
+        if self.refused == Some(Refusal::NoMessage) {
+            return;
         }
         if let Some(large) = &mut self.large {
             scanner(&mut self.scanner).push(&bytes);
             large.piece(bytes).await;
-            return Ok(());
+            return;
+        }
+        if self.refused.is_some() {
+            scanner(&mut self.scanner).push(&bytes);
+            return;
+        }
+        if self.limit.is_some_and(|limit| self.length > limit) {
+            let held = self.take_held();
+            let scanner = scanner(&mut self.scanner);
+            scanner.push(&held);
+            scanner.push(&bytes);
+            self.refused = Some(Refusal::TooLarge);
+            return;
         }
         self.held = match std::mem::replace(&mut self.held, Held::Nothing) {
             Held::Nothing => Held::One(bytes),
@@ -127,18 +198,19 @@ impl<I: Inbox> Assembler<I> {
                 Held::Many(many)
             }
         };
-        // What begins like no message (an error page, a banner, white space without end) must never be streamed to
-        // the host, nor held any longer.
-        if self.length > self.hold as u64 && self.begins_like_a_message() {
-            let held = self.take_held();
+        if self.length <= self.hold as u64 || self.first.is_none() {
+            return;
+        }
+        // What begins like no message (an error page, a banner) must never be streamed to the host.
+        let held = self.take_held();
+        if self.begins_like_a_message() {
             scanner(&mut self.scanner).push(&held);
             let mut large = inbox.open().await;
             large.piece(held).await;
             self.large = Some(large);
-        } else if self.length > self.hold as u64 {
-            return Err(Failure::NotAResponse);
+        } else {
+            self.refused = Some(Refusal::NoMessage);
         }
-        Ok(())
     }
 
     fn held(&self) -> &[u8] {
@@ -149,12 +221,8 @@ impl<I: Inbox> Assembler<I> {
         }
     }
 
-    fn first_byte(&self) -> Option<u8> {
-        self.held().iter().copied().find(|byte| !matches!(byte, b' ' | b'\t'))
-    }
-
     fn begins_like_a_message(&self) -> bool {
-        matches!(self.first_byte(), Some(b'{' | b'['))
+        matches!(self.first, Some(b'{' | b'['))
     }
 
     fn take_held(&mut self) -> Bytes {
@@ -167,7 +235,7 @@ impl<I: Inbox> Assembler<I> {
 
     /// Forgets what came of this message.
     pub(crate) fn discard(&mut self) {
-        (self.length, self.breaks, self.mark) = (0, 0, 0);
+        self.begin_again();
         self.held = Held::Nothing;
         self.large = None;
         if let Some(scanner) = &mut self.scanner {
@@ -175,49 +243,74 @@ impl<I: Inbox> Assembler<I> {
         }
     }
 
+    fn begin_again(&mut self) {
+        (self.length, self.breaks, self.mark) = (0, 0, 0);
+        (self.first, self.refused) = (None, None);
+    }
+
     /// Ends the message: `look` sees it first and says what happens to it.
     ///
-    /// Returns whether anything was handed on. After this the assembler is ready for the next message.
+    /// After this the assembler is ready for the next message.
     pub(crate) async fn finish(
         &mut self,
         inbox: &I,
         mut look: impl FnMut(&Message<'_>, Option<&Bytes>) -> Verdict,
-    ) -> bool {
-        let empty = self.length == 0;
-        (self.length, self.breaks, self.mark) = (0, 0, 0);
-        if empty {
-            return false;
+    ) -> Finished {
+        if self.length == 0 {
+            self.begin_again();
+            return Finished::Nothing;
         }
-        let handed_on = if let Some(large) = self.large.take() {
+        let finished = if let Some(large) = self.large.take() {
             let message = scanner(&mut self.scanner).finish();
             look(&message, None);
             large.end(&message).await;
-            true
-        } else if self.begins_like_a_message() {
+            Finished::HandedOn
+        } else if self.refused == Some(Refusal::TooLarge) {
+            Finished::TooLarge(answers(&scanner(&mut self.scanner).finish()))
+        } else if self.begins_like_a_message() && self.refused.is_none() {
             let bytes = self.take_held();
             let message = scanner(&mut self.scanner).finish_whole(&bytes);
             match look(&message, Some(&bytes)) {
                 Verdict::HandOn => {
                     inbox.message(bytes.clone(), &message).await;
-                    true
+                    Finished::HandedOn
                 }
                 Verdict::WithId(id) => {
                     let spliced = with_id(&bytes, &message, &id);
                     let mut again = Scanner::default();
                     let message = again.finish_whole(&spliced);
                     inbox.message(spliced.clone(), &message).await;
-                    true
+                    Finished::HandedOn
                 }
+                Verdict::Withhold => Finished::Dropped,
             }
         } else {
             self.take_held();
-            inbox.note("upstream→host: something that is no message was dropped");
-            false
+            Finished::Dropped
         };
+        self.begin_again();
         if let Some(scanner) = &mut self.scanner {
             scanner.reset();
         }
-        handed_on
+        finished
+    }
+}
+
+/// Whom a message answers.
+fn answers(message: &Message<'_>) -> Vec<Option<Bytes>> {
+    let id = |envelope: &Envelope| match envelope.is_null(Field::Id) {
+        true => None,
+        false => envelope.raw(Field::Id).map(Bytes::copy_from_slice),
+    };
+    match message.kind() {
+        Kind::Response | Kind::ErrorResponse => vec![id(message.envelope())],
+        Kind::Batch => message
+            .batch()
+            .iter()
+            .filter(|element| matches!(element.kind(), Kind::Response | Kind::ErrorResponse))
+            .filter_map(|element| id(element).map(Some))
+            .collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -231,6 +324,8 @@ pub(crate) enum Verdict {
     HandOn,
     /// Hand on with this id in place of `null` or of none.
     WithId(Bytes),
+    /// It is nothing that the host can use, and the request will be answered otherwise.
+    Withhold,
 }
 
 /// Whether this is an error without an id of its own.

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use bir_net::Response;
 use bir_wire::sse::{Decoder, Part};
-use bir_wire::{Kind, Message};
+use bir_wire::{Field, Kind, Message};
 use bytes::Bytes;
 
-use super::assemble::{Assembler, HOLD, Verdict, lacks_id};
+use super::assemble::{Assembler, Finished, HOLD, Verdict, lacks_id};
 use super::inbox::Inbox;
 use super::outgoing::Facts;
 use super::registry::Entry;
 use super::upstream::Shared;
+use super::verdict::is_response;
 use super::{Failure, mirror};
 
 /// The shortest pause before a stream is asked for again, whatever `retry:` says.
@@ -25,6 +26,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Where a stream can be picked up again.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Place {
+    /// One for all bodies of the stream: what it knows of ids and times outlives each of them.
+    pub(crate) decoder: Decoder,
     pub(crate) last_event_id: Option<Vec<u8>>,
     pub(crate) retry: Option<Duration>,
 }
@@ -72,6 +75,21 @@ impl Belongs<'_> {
     }
 }
 
+/// Whether a message in the answer to a request is nothing that the host can use, while the request still needs an
+/// answer: to hand it on would mean two.
+fn is_useless(message: &Message<'_>, belongs: &Belongs<'_>) -> bool {
+    let Some(entry) = belongs.entry.filter(|entry| !entry.is_answered()) else { return false };
+    let id = message.envelope().raw(Field::Id);
+    match message.kind() {
+        Kind::NotJson(_) => !message.envelope().has(Field::Method),
+        Kind::Other => belongs.alone,
+        Kind::ErrorResponse if !is_response(message) => {
+            lacks_id(message) || (belongs.alone && entry.only_unanswered().as_deref() != id)
+        }
+        _ => false,
+    }
+}
+
 impl<I: Inbox> Shared<I> {
     pub(crate) fn assembler(&self, belongs: &Belongs<'_>) -> Assembler<I> {
         let hold = if belongs.is_tools_list() { mirror::MAX_LIST } else { HOLD };
@@ -80,45 +98,85 @@ impl<I: Inbox> Shared<I> {
 
     /// Reads messages from an event stream until it ends. How it ended makes no difference: what counts is
     /// whether an answer is missing.
+    ///
+    /// Returns whether it led further: a message came, or an id that was not known.
     pub(crate) async fn read_events(
         &self,
         mut response: Response,
         belongs: &Belongs<'_>,
         place: &mut Place,
-    ) -> Result<(), Failure> {
-        let mut decoder = Decoder::new();
+    ) -> bool {
+        let before = place.last_event_id.clone();
         let mut assembler = self.assembler(belongs);
+        let mut further = false;
         while let Ok(Some(chunk)) = response.chunk().await {
-            self.feed(&mut decoder, &mut assembler, &chunk, belongs, place).await?;
+            further |= self.feed(&mut assembler, &chunk, belongs, place).await;
         }
-        Ok(())
+        place.decoder.finish();
+        if assembler.is_too_large() {
+            // Cut off beyond the limit: what it would have been is not known, and that it was too large is.
+            Box::pin(self.answer_too_large(vec![None], belongs)).await;
+        }
+        further || place.last_event_id != before
     }
 
-    /// Reads the messages in one chunk of an event stream.
+    /// Reads the messages in one chunk of an event stream. Returns whether one ended in it.
     pub(crate) async fn feed(
         &self,
-        decoder: &mut Decoder,
         assembler: &mut Assembler<I>,
         chunk: &Bytes,
         belongs: &Belongs<'_>,
         place: &mut Place,
-    ) -> Result<(), Failure> {
+    ) -> bool {
         let mut rest: &[u8] = chunk;
-        while let Some(part) = decoder.next(&mut rest) {
+        let mut further = false;
+        while let Some(part) = place.decoder.next(&mut rest) {
             match part {
                 Part::KeepAlive => {}
-                Part::Data(part) => assembler.data(&self.inbox, chunk.slice_ref(part)).await?,
+                Part::Data(part) => {
+                    let part = chunk.slice_ref(part);
+                    // Events of other types carry no messages, whatever their size.
+                    if place.decoder.is_message_so_far() {
+                        assembler.data(&self.inbox, part).await;
+                    }
+                }
                 Part::DataNewline => assembler.line_break(),
-                // Events of other types carry no messages.
                 Part::End(end) if !end.is_message() => assembler.discard(),
                 Part::End(_) => {
-                    assembler.finish(&self.inbox, |message, bytes| self.look(message, bytes, belongs)).await;
+                    let look =
+                        |message: &Message<'_>, bytes: Option<&Bytes>| self.look(message, bytes, belongs);
+                    match assembler.finish(&self.inbox, look).await {
+                        Finished::Nothing => continue,
+                        Finished::TooLarge(ids) => Box::pin(self.answer_too_large(ids, belongs)).await,
+                        Finished::Dropped => {
+                            self.inbox.note("upstream→host: something that is no message was dropped");
+                        }
+                        Finished::HandedOn => {}
+                    }
+                    further = true;
                 }
             }
         }
+        let decoder = &place.decoder;
         place.last_event_id = decoder.last_event_id().filter(|id| !id.is_empty()).map(<[u8]>::to_vec);
         place.retry = decoder.retry().map(Duration::from_millis).or(place.retry);
-        Ok(())
+        further
+    }
+
+    /// Answers in place of a message that was beyond the limit; what asked or told something is dropped.
+    async fn answer_too_large(&self, ids: Vec<Option<Bytes>>, belongs: &Belongs<'_>) {
+        if ids.is_empty() {
+            self.inbox.note("upstream→host: a message was dropped: it is too large");
+        }
+        for id in ids {
+            let own = belongs.entry.and_then(Entry::only_unanswered);
+            let Some(id) = id.or(own) else { continue };
+            match belongs.entry {
+                Some(entry) if entry.answered(&id) => {}
+                _ => self.registry.answered_elsewhere(&id),
+            }
+            self.answer_with(&id, &Failure::TooLarge).await;
+        }
     }
 
     /// What every message of the upstream passes before it goes to the host: books the answer and keeps what
@@ -129,6 +187,9 @@ impl<I: Inbox> Shared<I> {
         bytes: Option<&Bytes>,
         belongs: &Belongs<'_>,
     ) -> Verdict {
+        if bytes.is_some() && is_useless(message, belongs) {
+            return Verdict::Withhold;
+        }
         match message.kind() {
             Kind::Response | Kind::ErrorResponse => {
                 if belongs.facts.is_some_and(|facts| facts.method_is("initialize")) {
@@ -155,13 +216,23 @@ impl<I: Inbox> Shared<I> {
                     }
                 }
             }
+            // The end of a subscription that the server says itself is what the host waits for: no error follows.
+            Kind::Notification
+                if belongs.modern
+                    && belongs.facts.is_some_and(|facts| facts.method_is("subscriptions/listen"))
+                    && message.envelope().text_is(Field::Method, "notifications/cancelled") =>
+            {
+                if let (Some(entry), Some(id)) = (belongs.entry, message.envelope().raw(Field::RequestId)) {
+                    entry.answered(id);
+                }
+            }
             _ => {}
         }
         Verdict::HandOn
     }
 
     fn answered(&self, envelope: &bir_wire::Envelope, belongs: &Belongs<'_>) {
-        let id = envelope.raw(bir_wire::Field::Id);
+        let id = envelope.raw(Field::Id);
         match (belongs.entry, id) {
             (Some(entry), Some(id)) if entry.answered(id) => {}
             (Some(entry), _) if belongs.alone && entry.only_unanswered().is_some() => entry.all_answered(),

@@ -11,30 +11,27 @@
 //! happened then.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bir_net::{Lease, Request, RequestBody, Response, Target};
-use bir_wire::{Field, Kind, Scanner};
+use bir_wire::Scanner;
 use bytes::Bytes;
 use http::Method;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use super::assemble::{lacks_id, with_id};
 use super::events::{Belongs, Place};
-use super::failure::error_answer;
+use super::failure::{error_answer, media_type};
 use super::inbox::Inbox;
 use super::legacy_sse::Link;
+use super::listen::LASTED;
 use super::outgoing::{Era, Facts};
 use super::protocol_headers::{self, SessionHeaders};
 use super::registry::Entry;
 use super::turns::Turn;
 use super::upstream::Shared;
+use super::verdict::{error_body, is_answer, says_session_is_gone};
 use super::{Failure, Transport};
 
-/// Most bytes of an error body that are read.
-const MAX_ERROR_BODY: usize = 64 * 1024;
-/// How long an error body may take to arrive.
-const ERROR_BODY_BUDGET: Duration = Duration::from_secs(10);
 /// Tries to pick a stream up again that fail one after the other.
 const MAX_RESUMES: u32 = 4;
 /// How often a request that was taken without an answer looks whether the standalone stream is still there.
@@ -113,7 +110,7 @@ impl<I: Inbox> Shared<I> {
         }
     }
 
-    async fn answer_with(&self, id: &[u8], failure: &Failure) {
+    pub(crate) async fn answer_with(&self, id: &[u8], failure: &Failure) {
         let answer = error_answer(id, &failure.to_string());
         let mut scanner = Scanner::default();
         let message = scanner.finish_whole(&answer);
@@ -147,7 +144,7 @@ impl<I: Inbox> Shared<I> {
             job.settle().await?;
             let may_repeat =
                 !repeated && !job.is_modern() && session.id.is_some() && !job.facts.ids.is_empty();
-            if may_repeat && says_session_is_gone(status, &body) {
+            if may_repeat && says_session_is_gone(status, &body, job.facts.ids.first().map(|id| &id[..])) {
                 Box::pin(self.reinitialise(generation)).await?;
                 repeated = true;
                 continue;
@@ -220,20 +217,6 @@ impl<I: Inbox> Shared<I> {
         Ok(response)
     }
 
-    fn keep_session(&self, job: &Job, response: &Response) {
-        let mut state = self.state();
-        let origin = &self.options.target;
-        if response.target() != origin && response.target().same_origin(origin) {
-            state.moved_to = Some(response.target().clone());
-        }
-        if job.facts.method_is("initialize")
-            && response.status().is_success()
-            && let Some(id) = response.headers().get(protocol_headers::SESSION_ID)
-        {
-            state.session.id = Some(id.clone());
-        }
-    }
-
     async fn take_answer(self: &Arc<Self>, job: &mut Job, response: Response) -> Result<(), Failure> {
         let status = response.status().as_u16();
         if response.is_of_type("text/event-stream") {
@@ -246,7 +229,7 @@ impl<I: Inbox> Shared<I> {
         if response.is_of_type("application/json") {
             return self.take_body(job, response).await;
         }
-        let media_type = response.media_type().unwrap_or("a body without a type").chars().take(80).collect();
+        let media_type = media_type(response.media_type());
         if !response.head_of_body(1).await.map_err(Failure::Net)?.is_empty() {
             return Err(Failure::MediaType(media_type));
         }
@@ -267,8 +250,14 @@ impl<I: Inbox> Shared<I> {
         let status = response.status().as_u16();
         let belongs = job.belongs(true);
         let mut assembler = self.assembler(&belongs);
-        while let Some(bytes) = response.chunk().await? {
-            assembler.body(&self.inbox, bytes).await?;
+        loop {
+            match response.chunk().await {
+                Ok(Some(bytes)) => assembler.body(&self.inbox, bytes).await?,
+                Ok(None) => break,
+                // TLS that ends without its farewell, or a wrong length: nothing is missing all the same.
+                Err(bir_net::Error::BodyLost) if assembler.holds_a_message() => break,
+                Err(error) => return Err(error.into()),
+            }
         }
         if assembler.is_empty() {
             return Box::pin(self.answer_elsewhere(job, status)).await;
@@ -283,38 +272,41 @@ impl<I: Inbox> Shared<I> {
         let modern = *era != Era::Legacy;
         let belongs = Belongs { entry: Some(entry), facts: Some(facts), alone: false, modern };
         let mut stream = Some(response);
-        let mut attempt = 0;
+        // Tries since the stream last led further, which is what pauses grow by, and failed ones among them.
+        let (mut attempt, mut failed) = (0, 0);
         loop {
             if let Some(response) = stream.take() {
+                let since = Instant::now();
                 let wanted = !entry.is_answered();
                 let mut reading = std::pin::pin!(self.read_events(response, &belongs, &mut place));
-                tokio::select! {
+                let further = tokio::select! {
                     biased;
-                    outcome = &mut reading => outcome?,
+                    further = &mut reading => further,
                     () = entry.until_answered(), if wanted => {
                         // Answered: whoever waits for this may go on, also while the stream stays open.
                         turn.done();
                         *permit = None;
-                        reading.await?;
+                        reading.await
                     }
+                };
+                if further || since.elapsed() >= LASTED {
+                    (attempt, failed) = (0, 0);
                 }
             }
             if entry.is_answered() || entry.is_cancelled() {
                 return Ok(());
             }
-            if modern || place.last_event_id.is_none() || attempt >= MAX_RESUMES {
+            if modern || place.last_event_id.is_none() || failed >= MAX_RESUMES {
                 return Err(Failure::StreamEnded);
             }
             let pause = place.pause(attempt);
+            attempt += 1;
             if tokio::time::timeout(pause, entry.until_answered()).await.is_ok() {
                 return Ok(());
             }
             match self.get_events(place.last_event_id.as_deref()).await {
-                Got::Stream(response) => {
-                    attempt = 0;
-                    stream = Some(*response);
-                }
-                Got::Later => attempt += 1,
+                Got::Stream(response) => stream = Some(*response),
+                Got::Later => failed += 1,
                 Got::Never(_) => return Err(Failure::StreamEnded),
             }
         }
@@ -343,51 +335,6 @@ impl<I: Inbox> Shared<I> {
             }
             Err(_) => Got::Later,
         }
-    }
-
-    async fn take_refusal(
-        &self,
-        job: &Job,
-        status: u16,
-        is_json: bool,
-        body: Vec<u8>,
-    ) -> Result<(), Failure> {
-        match status {
-            401 => return Err(Failure::SignIn),
-            403 => return Err(Failure::Forbidden),
-            _ => {}
-        }
-        let refused = Failure::Status(status);
-        if !is_json || !is_answer(&body) {
-            return Err(refused);
-        }
-        let body = Bytes::from(flat(body));
-        let mut scanner = Scanner::default();
-        let message = scanner.finish_whole(&body);
-        if let Some(id) = job.entry.only_unanswered() {
-            if lacks_id(&message) {
-                job.entry.all_answered();
-                let spliced = with_id(&body, &message, &id);
-                let mut scanner = Scanner::default();
-                let message = scanner.finish_whole(&spliced);
-                self.inbox.message(spliced.clone(), &message).await;
-                return Ok(());
-            }
-            if message.envelope().raw(Field::Id) == Some(&id[..]) {
-                job.entry.all_answered();
-                self.inbox.message(body.clone(), &message).await;
-                return Ok(());
-            }
-        } else if matches!(job.facts.kind, Kind::NotJson(_) | Kind::Other) {
-            self.inbox.message(body.clone(), &message).await;
-        }
-        Err(refused)
-    }
-
-    fn may_be_sse(&self, job: &Job, status: u16) -> bool {
-        self.options.transport == Transport::Auto
-            && job.facts.method_is("initialize")
-            && matches!(status, 400 | 404 | 405)
     }
 
     async fn post_to_link(&self, job: &mut Job, link: &Link) -> Result<(), Failure> {
@@ -421,68 +368,4 @@ pub(crate) enum Got {
     Later,
     /// Not worth another try; the status, or 0.
     Never(u16),
-}
-
-/// The beginning of an error body, and whether it says to be JSON.
-async fn error_body(response: Response) -> (bool, Vec<u8>) {
-    let is_json = response.is_of_type("application/json");
-    let body = tokio::time::timeout(ERROR_BODY_BUDGET, response.head_of_body(MAX_ERROR_BODY)).await;
-    (is_json, body.ok().and_then(Result::ok).unwrap_or_default())
-}
-
-/// Whether a body is one JSON-RPC response.
-fn is_answer(body: &[u8]) -> bool {
-    let mut scanner = Scanner::default();
-    matches!(scanner.finish_whole(body).kind(), Kind::Response | Kind::ErrorResponse)
-}
-
-/// Whether a rejection means that the session is unknown: any 404 but "unknown method", and a 400 that says
-/// so.
-fn says_session_is_gone(status: u16, body: &[u8]) -> bool {
-    let error = serde_json::from_slice::<serde_json::Value>(body).ok();
-    let error = error.as_ref().and_then(|body| body.get("error"));
-    match status {
-        404 => error.and_then(|error| error.get("code")).and_then(serde_json::Value::as_i64) != Some(-32601),
-        400 => error.and_then(|error| error.get("message")).and_then(serde_json::Value::as_str).is_some_and(
-            |text| {
-                let text = text.to_ascii_lowercase();
-                text.contains("session")
-                    || text.contains("not initialized")
-                    || text.contains("not initialised")
-            },
-        ),
-        _ => false,
-    }
-}
-
-/// A body as one line.
-fn flat(mut body: Vec<u8>) -> Vec<u8> {
-    let end = body.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
-    body.truncate(end);
-    for byte in body.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n')) {
-        *byte = b' ';
-    }
-    let start = body.iter().position(|byte| matches!(byte, b'{' | b'[')).unwrap_or_default();
-    body.split_off(start)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn when_a_rejection_means_a_forgotten_session() {
-        let error = |code: i32, text: &str| {
-            format!(r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":{code},"message":"{text}"}}}}"#)
-                .into_bytes()
-        };
-        assert!(says_session_is_gone(404, b""));
-        assert!(says_session_is_gone(404, &error(-32001, "Session not found")));
-        assert!(!says_session_is_gone(404, &error(-32601, "Method not found")));
-        assert!(says_session_is_gone(400, &error(-32000, "Bad Request: No valid session ID provided")));
-        assert!(says_session_is_gone(400, &error(-32000, "Server not initialized")));
-        assert!(!says_session_is_gone(400, &error(-32602, "Invalid params")));
-        assert!(!says_session_is_gone(400, b"session"));
-        assert!(!says_session_is_gone(500, &error(-32000, "session")));
-    }
 }

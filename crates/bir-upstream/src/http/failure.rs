@@ -23,6 +23,11 @@ pub enum Failure {
     /// Any other status that is no success.
     #[error("upstream answered HTTP {0}")]
     Status(u16),
+    /// HTTP 411 to a message that was streamed.
+    #[error(
+        "upstream answered HTTP 411: it takes no message as large as this, which is sent without a length"
+    )]
+    LengthRequired,
     /// The event stream ended and could not be resumed.
     #[error("the upstream closed the stream before answering; whether the call took effect is unknown")]
     StreamEnded,
@@ -30,14 +35,14 @@ pub enum Failure {
     #[error("the upstream's event stream has ended")]
     Gone,
     /// A success without a body, for a message that wanted an answer.
-    #[error("upstream took the request and sent no answer (HTTP {0})")]
+    #[error("upstream took the request and sent no answer (HTTP {0}){UNKNOWN}")]
     NoAnswer(u16),
     /// A body that is no JSON-RPC answer.
-    #[error("the upstream's answer was not a JSON-RPC response")]
+    #[error("the upstream's answer was not a JSON-RPC response{UNKNOWN}")]
     NotAResponse,
     /// A body of a type that is neither JSON nor an event stream.
-    #[error("upstream answered with {0} instead of JSON or an event stream")]
-    MediaType(String),
+    #[error("upstream answered with {0} instead of JSON or an event stream{UNKNOWN}")]
+    MediaType(&'static str),
     /// Beyond `BIR_UPSTREAM_MAX_MESSAGE_BYTES`.
     #[error("upstream answer too large")]
     TooLarge,
@@ -55,20 +60,39 @@ pub enum Failure {
     HostGone,
 }
 
+/// Whoever reads this decides whether to call again: nothing that may have been carried out is called unreachable.
+const UNKNOWN: &str = "; whether the call took effect is unknown";
+
 fn net(error: &bir_net::Error) -> String {
     match error {
-        bir_net::Error::Lost => {
-            "the upstream closed the connection before answering; whether the call took effect is unknown"
-                .to_owned()
-        }
+        bir_net::Error::Lost => format!("the upstream closed the connection before answering{UNKNOWN}"),
         bir_net::Error::BodyLost | bir_net::Error::BadGzip => {
-            "the upstream's answer broke off; whether the call took effect is unknown".to_owned()
+            format!("the upstream's answer broke off{UNKNOWN}")
         }
-        bir_net::Error::RedirectRefused { .. } | bir_net::Error::UnknownEncoding { .. } => {
-            format!("upstream: {error}")
-        }
+        _ if error.may_have_acted() => format!("upstream: {error}{UNKNOWN}"),
+        bir_net::Error::RedirectRefused { .. } => format!("upstream: {error}"),
         _ => format!("upstream unreachable: {error}"),
     }
+}
+
+/// The media types whose names are repeated; whatever else the upstream wrote there may hold anything.
+const MEDIA_TYPES: [&str; 9] = [
+    "text/html",
+    "text/plain",
+    "text/xml",
+    "application/xml",
+    "application/xhtml+xml",
+    "application/octet-stream",
+    "application/problem+json",
+    "application/x-ndjson",
+    "multipart/form-data",
+];
+
+/// A media type as an error may name it.
+pub(crate) fn media_type(found: Option<&str>) -> &'static str {
+    let Some(found) = found else { return "a body without a type" };
+    let known = MEDIA_TYPES.iter().find(|known| known.eq_ignore_ascii_case(found));
+    known.copied().unwrap_or("a body of another type")
 }
 
 /// An error answer for the request with this raw id.
@@ -98,5 +122,40 @@ mod tests {
             let value: serde_json::Value = serde_json::from_str(&text).unwrap();
             assert_eq!(value["error"]["message"], "it \"broke\"");
         }
+    }
+
+    #[test]
+    fn what_may_have_been_carried_out_is_not_called_unreachable() {
+        use bir_net::Error;
+        let why = || "w".to_owned();
+        let host = || "h:1".to_owned();
+        for error in [
+            Error::Lost,
+            Error::BodyLost,
+            Error::BadGzip,
+            Error::NotHttp { host: host(), why: why() },
+            Error::UnknownEncoding { encoding: "br" },
+            Error::Abandoned,
+            Error::Refused { host: host() },
+            Error::Dns { host: host(), why: why() },
+            Error::RedirectRefused { why: why() },
+        ] {
+            let unknown = error.may_have_acted();
+            let text = Failure::Net(error).to_string();
+            assert_eq!(text.ends_with(UNKNOWN), unknown, "{text}");
+            assert!(!(unknown && text.contains("unreachable")), "{text}");
+        }
+        for failure in
+            [Failure::NoAnswer(204), Failure::NotAResponse, Failure::MediaType("x"), Failure::StreamEnded]
+        {
+            assert!(failure.to_string().ends_with(UNKNOWN), "{failure}");
+        }
+    }
+
+    #[test]
+    fn only_known_media_types_are_repeated() {
+        assert_eq!(media_type(Some("Text/HTML")), "text/html");
+        assert_eq!(media_type(Some("token/SECRET")), "a body of another type");
+        assert_eq!(media_type(None), "a body without a type");
     }
 }

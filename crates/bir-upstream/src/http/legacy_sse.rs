@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use bir_net::{Request, Response, Target};
-use bir_wire::sse::{Decoder, Part};
+use bir_wire::sse::Part;
 use bytes::Bytes;
 use http::Method;
 use tokio::sync::{oneshot, watch};
@@ -88,50 +88,109 @@ impl Link {
 impl<I: Inbox> Shared<I> {
     async fn read_link(&self, mut response: Response, found: oneshot::Sender<Result<Target, Failure>>) {
         let base = response.target().clone();
-        let mut decoder = Decoder::new();
-        let mut address = Vec::new();
+        let mut address = Address::default();
         let mut found = Some(found);
         let mut assembler = self.assembler(&Belongs::NOBODY);
         let mut place = Place::default();
         while let Ok(Some(chunk)) = response.chunk().await {
             let mut rest: &[u8] = &chunk;
             while found.is_some() {
-                match decoder.next(&mut rest) {
-                    None => break,
-                    Some(Part::Data(part)) if address.len() + part.len() <= MAX_ENDPOINT => {
-                        address.extend_from_slice(part);
-                    }
-                    Some(Part::Data(_) | Part::DataNewline | Part::KeepAlive) => {}
-                    Some(Part::End(end)) => {
-                        let endpoint =
-                            endpoint(&base, &self.options.target, end.event.unwrap_or_default(), &address);
-                        let usable = endpoint.is_ok();
-                        if let Some(found) = found.take() {
-                            let _ = found.send(endpoint);
-                        }
-                        if !usable {
-                            return;
-                        }
-                    }
+                let Some(part) = place.decoder.next(&mut rest) else { break };
+                let Some(named) = address.take(part) else { continue };
+                let endpoint = named.and_then(|address| endpoint(&base, &self.options.target, &address));
+                let usable = endpoint.is_ok();
+                if let Some(found) = found.take() {
+                    let _ = found.send(endpoint);
+                }
+                if !usable {
+                    return;
                 }
             }
             let rest: Bytes = chunk.slice_ref(rest);
-            if self.feed(&mut decoder, &mut assembler, &rest, &Belongs::NOBODY, &mut place).await.is_err() {
-                self.inbox.note("upstream→host: a message was too large; the stream is closed");
-                return;
-            }
+            self.feed(&mut assembler, &rest, &Belongs::NOBODY, &mut place).await;
         }
     }
 }
 
-fn endpoint(base: &Target, configured: &Target, event: &[u8], address: &[u8]) -> Result<Target, Failure> {
-    if event != b"endpoint" {
-        return Err(Failure::NoEndpoint("the first event is of another type"));
+/// The first event of the stream, as it comes.
+#[derive(Default)]
+struct Address {
+    bytes: Vec<u8>,
+    lines: usize,
+    too_long: bool,
+}
+
+impl Address {
+    /// Takes the next part. `None` while the first event is not complete; one without data is no event.
+    fn take(&mut self, part: Part<'_>) -> Option<Result<Vec<u8>, Failure>> {
+        let refused = |why| Some(Err(Failure::NoEndpoint(why)));
+        match part {
+            Part::KeepAlive => None,
+            Part::Data(part) => {
+                self.too_long |= self.bytes.len() + part.len() > MAX_ENDPOINT;
+                if !self.too_long {
+                    self.bytes.extend_from_slice(part);
+                }
+                None
+            }
+            Part::DataNewline => {
+                self.lines += 1;
+                None
+            }
+            Part::End(end) if !end.had_data => None,
+            Part::End(end) if end.event != Some(b"endpoint") => refused("the first event is of another type"),
+            Part::End(_) if self.too_long => refused("the address is too long"),
+            Part::End(_) if self.lines > 0 => refused("the address has more than one line"),
+            Part::End(_) if self.bytes.trim_ascii().is_empty() => refused("the address is empty"),
+            Part::End(_) => Some(Ok(std::mem::take(&mut self.bytes))),
+        }
     }
+}
+
+fn endpoint(base: &Target, configured: &Target, address: &[u8]) -> Result<Target, Failure> {
     let address = str::from_utf8(address).map_err(|_| Failure::NoEndpoint("the address is no text"))?;
     let target = base.join(address).map_err(|_| Failure::NoEndpoint("the address cannot be used"))?;
     if !target.same_origin(base) || !target.same_origin(configured) {
         return Err(Failure::NoEndpoint("the address leads to another origin"));
     }
     Ok(target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bir_wire::sse::Decoder;
+
+    fn read(stream: &[u8]) -> Option<Result<Vec<u8>, String>> {
+        let (mut decoder, mut address) = (Decoder::new(), Address::default());
+        let mut rest = stream;
+        while let Some(part) = decoder.next(&mut rest) {
+            if let Some(named) = address.take(part) {
+                return Some(named.map_err(|failure| failure.to_string()));
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn the_endpoint_is_the_first_event_with_data() {
+        for stream in [
+            "event: endpoint\ndata: /m?s=1\n\n",
+            "retry: 5\n\nevent: endpoint\ndata: /m?s=1\n\n",
+            ": x\n\nid: 1\n\nevent: other\n\nevent: endpoint\ndata: /m?s=1\n\n",
+        ] {
+            assert_eq!(read(stream.as_bytes()), Some(Ok(b"/m?s=1".to_vec())), "{stream}");
+        }
+        let long = format!("event: endpoint\ndata: /{}\n\n", "a".repeat(9000));
+        for (stream, why) in [
+            (long.as_str(), "too long"),
+            ("event: endpoint\ndata: /m\ndata: x\n\n", "more than one line"),
+            ("event: endpoint\ndata:\n\n", "empty"),
+            ("data: {}\n\n", "another type"),
+        ] {
+            let refused = read(stream.as_bytes()).unwrap().unwrap_err();
+            assert!(refused.contains(why), "{refused}");
+        }
+        assert_eq!(read(b"event: endpoint\ndata: /m\n"), None);
+    }
 }

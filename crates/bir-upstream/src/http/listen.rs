@@ -19,7 +19,7 @@ use super::session::REINIT_ID;
 use super::upstream::{Shared, spawn};
 
 /// A stream that lasted this long was a good one: the next pause begins small again.
-const LASTED: Duration = Duration::from_secs(5);
+pub(super) const LASTED: Duration = Duration::from_secs(5);
 /// Failures in a row after which the stream is only tried again once the server has answered a message: a dead server is
 /// not dialled for weeks on behalf of a host that says nothing.
 const PATIENCE: u32 = 6;
@@ -52,11 +52,9 @@ impl<I: Inbox> Shared<I> {
             match self.get_events(place.last_event_id.as_deref()).await {
                 Got::Stream(response) => {
                     let since = Instant::now();
-                    if let Err(failure) = self.read_events(*response, &Belongs::NOBODY, &mut place).await {
-                        self.inbox.note(&format!("upstream→host: a message was dropped: {failure}"));
-                    }
+                    let further = self.read_events(*response, &Belongs::NOBODY, &mut place).await;
                     failures = 0;
-                    attempt = if since.elapsed() >= LASTED { 0 } else { attempt + 1 };
+                    attempt = if further || since.elapsed() >= LASTED { 0 } else { attempt + 1 };
                 }
                 Got::Later => {
                     failures += 1;
@@ -115,7 +113,11 @@ impl<I: Inbox> Shared<I> {
         if !response.status().is_success() {
             return Err(again(format!("HTTP {}", response.status().as_u16())));
         }
-        let id = response.headers().get(protocol_headers::SESSION_ID).cloned();
+        let id = response
+            .headers()
+            .get(protocol_headers::SESSION_ID)
+            .filter(|_| response.target().same_origin(&self.options.target))
+            .cloned();
         let answer =
             answer_to_ours(response).await.ok_or_else(|| again("no answer to initialize".to_owned()))?;
         let mut scanner = Scanner::default();

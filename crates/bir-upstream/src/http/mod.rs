@@ -18,6 +18,7 @@
 //! | headers made from the body | `protocol_headers`, `mirror` |
 //! | order of sending, requests in flight | `turns`, `registry` |
 //! | the life of one POST | `exchange` |
+//! | what an answer means, sessions forgotten | `verdict` |
 //! | event streams, resuming, the standalone stream | `events`, `listen` |
 //! | session, initialising again | `session` |
 //! | HTTP+SSE of 2024-11-05 | `legacy_sse` |
@@ -46,6 +47,7 @@ mod registry;
 mod session;
 mod turns;
 mod upstream;
+mod verdict;
 
 pub use assemble::HOLD;
 pub use failure::{ERROR_CODE, Failure, error_answer};
