@@ -81,7 +81,8 @@ fn is_useless(message: &Message<'_>, belongs: &Belongs<'_>) -> bool {
     let Some(entry) = belongs.entry.filter(|entry| !entry.is_answered()) else { return false };
     let id = message.envelope().raw(Field::Id);
     match message.kind() {
-        Kind::NotJson(_) => !message.envelope().has(Field::Method),
+        // On a stream it passes as it came, as it does over stdio; as the whole answer it is none.
+        Kind::NotJson(_) => belongs.alone && !message.envelope().has(Field::Method),
         Kind::Other => belongs.alone,
         Kind::ErrorResponse if !is_response(message) => {
             lacks_id(message) || (belongs.alone && entry.only_unanswered().as_deref() != id)
