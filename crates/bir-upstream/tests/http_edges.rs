@@ -385,3 +385,24 @@ fn a_large_message_that_needs_a_length_is_told_so() {
         );
     });
 }
+
+#[test]
+fn a_name_that_no_header_can_say_is_left_out_and_told() {
+    run(async {
+        let server = Server::start(|request, conn| {
+            conn.json(&ok("1"));
+            assert_eq!(request.header("mcp-method"), Some("tools/call"));
+            Then::Keep
+        });
+        let mut host = Host::at(&server.url());
+        for (name, header) in [(r"\ud83d", None), (r"\ud83d\ude00", Some("=?base64?8J+YgA==?="))] {
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}}}}"#
+            );
+            assert_eq!(host.ask(&text).await, ok("1"));
+            assert_eq!(server.seen().last().unwrap().header("mcp-name"), header);
+        }
+        assert_eq!(host.notes.len(), 1);
+        assert!(host.notes[0].contains("mcp-name was left out"), "{:?}", host.notes);
+    });
+}
