@@ -196,11 +196,27 @@ async fn resolve(target: &Target) -> Result<Vec<SocketAddr>, Error> {
     Ok(found)
 }
 
-/// Behind a proxy the name is resolved elsewhere, so only an address in the URL can be judged.
+/// Behind a proxy the name is resolved elsewhere, so only what every resolver takes for a certain address can be judged.
 fn literal_allowed(target: &Target, reach: Reach) -> Result<(), Error> {
-    match target.host().parse::<IpAddr>() {
-        Ok(address) if !allowed(address, reach) => Err(Error::Internal { host: target.host_port() }),
-        _ => Ok(()),
+    if reach == Reach::Anywhere {
+        return Ok(());
+    }
+    let host = target.host().strip_suffix('.').unwrap_or(target.host());
+    let internal = match host.parse::<IpAddr>() {
+        Ok(address) => !allowed(address, reach),
+        Err(_) => is_numeric(host) || host == "localhost" || host.ends_with(".localhost"),
+    };
+    if internal { Err(Error::Internal { host: target.host_port() }) } else { Ok(()) }
+}
+
+/// Whether a host is an IPv4 address in one of the old ways of writing it (`2130706433`, `0x7f.1`, `127.1`): its last
+/// part is a number, which no name's is.
+fn is_numeric(host: &str) -> bool {
+    let last = host.rsplit('.').next().unwrap_or_default();
+    let hex = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
+    match hex {
+        Some(digits) => digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        None => !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()),
     }
 }
 
@@ -263,6 +279,30 @@ mod tests {
         }
         for text in ["93.184.216.34", "10.0.0.1", "2606:2800::1"] {
             assert!(allowed(text.parse().unwrap(), Reach::NotInternal), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_foreign_redirect_may_not_name_behind_a_proxy() {
+        let ask =
+            |host: &str, reach| literal_allowed(&Target::parse(&format!("http://{host}/")).unwrap(), reach);
+        for host in [
+            "127.0.0.1",
+            "[::1]",
+            "2130706433",
+            "0x7f.1",
+            "0X7F000001",
+            "127.1",
+            "0177.0.0.1",
+            "localhost.",
+            "a.localhost",
+            "127.0.0.1.",
+        ] {
+            assert!(ask(host, Reach::NotInternal).is_err(), "{host}");
+            assert!(ask(host, Reach::Anywhere).is_ok(), "{host}");
+        }
+        for host in ["example.test", "1.example", "93.184.216.34", "[2606:2800::1]", "0x7f.example"] {
+            assert!(ask(host, Reach::NotInternal).is_ok(), "{host}");
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What the proxy says in place of an upstream that cannot. Never anything else, and never during a handshake.
 
 use bir_tap::{Asked, Unanswered};
-use std::fmt::Write as _;
 
 /// The JSON-RPC error code of a server that is not there: the first of the range that implementations own, in both eras.
 const UNAVAILABLE: i32 = -32000;
@@ -29,6 +28,12 @@ pub(crate) fn not_available(server_name: &str) -> String {
     format!("MCP server \"{server_name}\" is not available")
 }
 
+fn quoted(text: &str) -> String {
+    let mut token = Vec::with_capacity(text.len() + 2);
+    bir_wire::text::encode(text, &mut token);
+    String::from_utf8_lossy(&token).into_owned()
+}
+
 /// A response whose parts are raw JSON.
 pub(crate) fn envelope(id: &[u8], body: &str) -> Vec<u8> {
     let mut line = Vec::with_capacity(body.len() + id.len() + 32);
@@ -38,23 +43,6 @@ pub(crate) fn envelope(id: &[u8], body: &str) -> Vec<u8> {
     line.extend_from_slice(body.as_bytes());
     line.extend_from_slice(b"}\n");
     line
-}
-
-fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            c if (c as u32) < 0x20 => {
-                let _ = write!(out, "\\u{:04x}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ usage: bir-proxy --server-name NAME [options] -- COMMAND [ARGS...]
   --url URL            a remote server, http or https
   --transport KIND     auto (default): Streamable HTTP, else HTTP+SSE; http; sse
   --header 'K: V'      a header for the remote server; wins over BIR_UPSTREAM_HEADERS
-  --restart            start a server that died once more, and repeat the host's handshake
+  --restart            restart a server that died, once, and repeat the host's handshake
   --lazy               start the server when it is needed; its handshake is answered from the last start
   --version, --help
 
@@ -29,7 +29,7 @@ environment:
   BIR_LOG                           off, error, warn (default), info, debug; on stderr
 
 exit status: the server's own; 128+N when signal N ended it; 127 no such command; 126 not executable;
-2 wrong usage; 1 the server could not be reached or does not speak MCP over stdio
+2 wrong usage; 1 a remote server was never reached, or the server does not speak MCP over stdio
 ";
 
 /// What is asked for.
@@ -115,8 +115,8 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, 
             "--lazy" if inline.is_none() => lazy = true,
             "--help" | "-h" if inline.is_none() => return Ok(Parsed::Help),
             "--version" | "-V" if inline.is_none() => return Ok(Parsed::Version),
-            _ if text.starts_with('-') => return Err(UsageError::UnknownOption(text.into())),
-            _ => return Err(UsageError::Stray(lossy(&arg))),
+            _ if text.starts_with('-') => return Err(UsageError::UnknownOption(key.into())),
+            _ => return Err(UsageError::Stray(shown(&arg))),
         }
     }
     let target = target(command, url, transport, headers, restart, lazy)?;
@@ -161,8 +161,14 @@ fn set_once(slot: &mut Option<String>, value: String, option: &'static str) -> R
     if slot.replace(value).is_some() { Err(UsageError::Twice(option)) } else { Ok(()) }
 }
 
-fn lossy(arg: &OsStr) -> String {
-    arg.to_string_lossy().into_owned()
+/// A stray argument may be a header whose option was forgotten: only a plain word is repeated.
+fn shown(arg: &OsStr) -> String {
+    const LONGEST: usize = 40;
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"._/@-".contains(&b);
+    match arg.to_str() {
+        Some(text) if text.len() <= LONGEST && text.bytes().all(plain) => text.into(),
+        _ => "...".into(),
+    }
 }
 
 #[cfg(test)]
@@ -208,7 +214,9 @@ mod tests {
             ("--server-name", E::NoValue("--server-name")),
             ("--server-name a --server-name b -- x", E::Twice("--server-name")),
             ("--server-name a --wat -- x", E::UnknownOption("--wat".into())),
-            ("--server-name a --lazy=1 -- x", E::UnknownOption("--lazy=1".into())),
+            ("--server-name a --lazy=1 -- x", E::UnknownOption("--lazy".into())),
+            ("--heder=Authorization:secret", E::UnknownOption("--heder".into())),
+            ("--server-name a Authorization:secret", E::Stray("...".into())),
             ("--server-name a x", E::Stray("x".into())),
             ("--server-name a --url u -- x", E::TwoTargets),
             ("--server-name a --url u --transport carrier-pigeon", E::BadTransport("carrier-pigeon".into())),

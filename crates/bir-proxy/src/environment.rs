@@ -5,7 +5,6 @@ use std::ffi::OsString;
 const HEADERS: &str = "BIR_UPSTREAM_HEADERS";
 const MAX_MESSAGE: &str = "BIR_UPSTREAM_MAX_MESSAGE_BYTES";
 const STAY_UP: &str = "BIR_PROXY_STAY_UP";
-const LOG: &str = "BIR_LOG";
 
 /// The settings that come by environment variable.
 pub(crate) struct Environment {
@@ -15,7 +14,6 @@ pub(crate) struct Environment {
     pub(crate) max_message: Option<usize>,
     /// Stay when the upstream is gone.
     pub(crate) stay_up: bool,
-    pub(crate) log: Option<String>,
 }
 
 impl Environment {
@@ -47,12 +45,7 @@ impl Environment {
                 }
             },
         };
-        Ok(Self {
-            headers,
-            max_message,
-            stay_up: switch(STAY_UP),
-            log: set(LOG).and_then(|v| v.into_string().ok()),
-        })
+        Ok(Self { headers, max_message, stay_up: switch(STAY_UP) })
     }
 }
 

@@ -35,20 +35,23 @@ fn main() {
 
 fn relay_one(relay: Relay) -> u8 {
     let Relay { server_name, target, restart, lazy } = relay;
+    log::init(server_name.as_str(), std::env::var("BIR_LOG").ok().as_deref());
+    if let Target::Child { program, args } = &target
+        && off::is_off()
+    {
+        log::flush();
+        let failed = ChildCommand::new(program.clone(), args.clone()).replace_self();
+        complain(&failed.to_string());
+        return failed.exit_code();
+    }
     let environment = match Environment::take() {
         Ok(environment) => environment,
         Err(why) => return refuse(&why),
     };
-    log::init(server_name.as_str(), environment.log.as_deref());
-    let Environment { headers: headers_variable, max_message, stay_up, .. } = environment;
+    let Environment { headers: headers_variable, max_message, stay_up } = environment;
     match target {
         Target::Child { program, args } => {
             let command = ChildCommand::new(program, args);
-            if off::is_off() {
-                let failed = command.replace_self();
-                complain(&failed.to_string());
-                return failed.exit_code();
-            }
             let lazy = if lazy { off::state_dir() } else { None };
             stdio::run(stdio::Options {
                 server_name,

@@ -5,18 +5,37 @@ use bir_upstream::child::Signal;
 /// Calls `tell` for each signal that is to be passed on, from a thread of its own.
 #[cfg(unix)]
 pub(crate) fn signals(tell: impl Fn(Signal) + Send + 'static) -> std::io::Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+    // What was ignored when we were started stays ignored, for the server as well: `nohup`, a shell's `&`.
+    let ignored = ignored_signals();
+    let wanted = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|s| ignored & (1 << (s - 1)) == 0);
+    // Where SIGCHLD is ignored, a child's exit status is lost; with a handler it is not.
+    let mut signals = signal_hook::iterator::Signals::new(wanted.chain([SIGCHLD]))?;
     let run = move || {
         for signal in signals.forever() {
-            tell(match signal {
-                SIGHUP => Signal::Hangup,
-                SIGINT => Signal::Interrupt,
-                _ => Signal::Terminate,
-            });
+            match signal {
+                SIGHUP => tell(Signal::Hangup),
+                SIGINT => tell(Signal::Interrupt),
+                SIGTERM => tell(Signal::Terminate),
+                _ => {}
+            }
         }
     };
     std::thread::Builder::new().name("signals".into()).spawn(run).map(drop)
+}
+
+/// The signals that are ignored, as a mask.
+#[cfg(target_os = "linux")]
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Not to be found out here without unsafe code; the handlers are installed as ever.
+#[cfg(all(unix, not(target_os = "linux")))]
+fn ignored_signals() -> u64 {
+    0
 }
 
 #[cfg(not(unix))]
@@ -27,9 +46,10 @@ pub(crate) fn signals(_tell: impl Fn(Signal) + Send + 'static) -> std::io::Resul
 /// What befalls the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostFate {
-    /// The process that started us has ended.
+    /// The process that started us has ended, or nobody reads our stdout any more.
     Ended,
     /// Nobody holds the other end of our stdin any more; what was written may still be unread.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "found out on Linux only"))]
     HungUp,
 }
 
@@ -59,24 +79,24 @@ fn watch_host(parent: Option<rustix::process::Pid>, tell: &impl Fn(HostFate)) {
         return poll_for_end_of(parent, tell);
     }
     let mut hung_up = false;
+    let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
     loop {
-        let mut watched = Vec::with_capacity(2);
+        // No events are asked for on the host's pipes: only their end is reported. A host that closed our output has gone,
+        // whether or not there is anything to say to it.
+        let mut watched = vec![PollFd::new(&stdout, PollFlags::empty())];
         watched.extend(process.as_ref().map(|p| PollFd::new(p, PollFlags::IN)));
-        let stdin = rustix::stdio::stdin();
-        // No events asked for: only the hang-up is reported.
+        let ends = watched.len();
         watched.extend((!hung_up).then(|| PollFd::new(&stdin, PollFlags::empty())));
-        if watched.is_empty() {
-            return;
-        }
         match poll(&mut watched, None) {
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => continue,
             Err(_) => return poll_for_end_of(parent, tell),
         }
-        if process.is_some() && !watched[0].revents().is_empty() {
+        let has_ended = |fd: &PollFd<'_>| !fd.revents().is_empty();
+        if watched[..ends].iter().any(has_ended) {
             return tell(HostFate::Ended);
         }
-        if !hung_up && watched.last().is_some_and(|w| !w.revents().is_empty()) {
+        if watched[ends..].iter().any(has_ended) {
             hung_up = true;
             tell(HostFate::HungUp);
         }

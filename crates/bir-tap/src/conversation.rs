@@ -2,8 +2,15 @@ use crate::in_flight::{Asked, InFlight, OpenCall};
 use crate::parked::Parked;
 use crate::{CallKey, Clock, Event, Moment, Payload, Tap};
 use bir_model::{Direction, Era, Outcome};
-use bir_wire::{Envelope, Field, Kind, Message};
+use bir_wire::{Envelope, FaultKind, Field, Kind, Message};
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Most requests of the upstream that are followed at once.
+const MOST_ASKED: usize = 1024;
+
+/// Longest id that is followed, in bytes. Nobody's ids are longer, and what is followed stays in memory.
+const LONGEST_ID: usize = 4 * 1024;
 
 /// A host request without an answer, as the wire wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +27,10 @@ pub struct Conversation<C> {
     tap: Option<Box<dyn Tap>>,
     in_flight: InFlight,
     parked: Parked,
+    /// Ids of the upstream's requests that the host has not answered.
+    asked_host: VecDeque<Vec<u8>>,
+    /// Ids of such requests whose upstream is gone: their answers are nobody's any more.
+    orphans: VecDeque<Vec<u8>>,
     next_call: u64,
     lost_tap: bool,
     /// A request that is no opening has passed.
@@ -35,6 +46,8 @@ impl<C: Clock> Conversation<C> {
             tap: None,
             in_flight: InFlight::new(),
             parked: Parked::default(),
+            asked_host: VecDeque::new(),
+            orphans: VecDeque::new(),
             next_call: 0,
             lost_tap: false,
             asked_more: false,
@@ -64,9 +77,9 @@ impl<C: Clock> Conversation<C> {
         self.era.is_some() || (self.asked_more && !opening())
     }
 
-    /// How many of the host's requests await an answer.
+    /// How many of the host's requests await an answer. Subscriptions are open without one.
     pub fn open_requests(&self) -> usize {
-        self.in_flight.len()
+        self.in_flight.expected()
     }
 
     /// Shows one complete message, before its bytes go on. Returns which request of the host it answers, when it answers
@@ -82,6 +95,11 @@ impl<C: Clock> Conversation<C> {
             Kind::Request | Kind::Notification | Kind::Response | Kind::ErrorResponse => {
                 self.observe_one(direction, message, message.envelope())
             }
+            // What is not quite JSON (a byte that is not UTF-8, deep nesting) passes too, and the other side may take it;
+            // half a message is none.
+            Kind::NotJson(fault) if fault.what != FaultKind::Truncated => {
+                self.observe_one(direction, message, message.envelope())
+            }
             Kind::Blank | Kind::Other | Kind::NotJson(_) => None,
         }
     }
@@ -90,6 +108,7 @@ impl<C: Clock> Conversation<C> {
     pub fn take_unanswered(&mut self) -> Vec<Unanswered> {
         let unanswered =
             self.in_flight.iter().map(|s| Unanswered { id: s.id.clone(), asked: s.asked }).collect();
+        self.orphans.append(&mut self.asked_host);
         let lost: Vec<CallKey> = self.in_flight.iter().filter_map(|s| s.call.map(|c| c.key)).collect();
         self.in_flight.clear();
         let parked: Vec<CallKey> = self.parked.drain().collect();
@@ -97,6 +116,15 @@ impl<C: Clock> Conversation<C> {
             self.lose(call);
         }
         unanswered
+    }
+
+    /// Whether this answer of the host is for a request of an upstream that is gone. An id that the next one uses again is
+    /// first answered for the first.
+    pub fn is_orphan(&mut self, message: &Message<'_>) -> bool {
+        let is_answer = matches!(message.kind(), Kind::Response | Kind::ErrorResponse);
+        let id = message.envelope().raw(Field::Id).filter(|_| is_answer && !self.orphans.is_empty());
+        let at = id.and_then(|id| self.orphans.iter().position(|orphan| orphan == id));
+        at.and_then(|at| self.orphans.remove(at)).is_some()
     }
 
     /// Takes one request that will be answered in the upstream's place. The tap hears that its call is lost.
@@ -116,9 +144,21 @@ impl<C: Clock> Conversation<C> {
         envelope: &Envelope,
     ) -> Option<Asked> {
         match (direction, envelope.has(Field::Method), envelope.raw(Field::Id)) {
-            (Direction::HostToUpstream, true, Some(id)) => self.request(message, envelope, id),
+            (Direction::HostToUpstream, true, Some(id)) if id.len() <= LONGEST_ID => {
+                self.request(message, envelope, id);
+            }
             (Direction::HostToUpstream, true, None) => self.notification(envelope),
             (Direction::UpstreamToHost, false, Some(id)) => return self.response(message, envelope, id),
+            (Direction::UpstreamToHost, true, Some(id)) if id.len() <= LONGEST_ID => {
+                if self.asked_host.len() == MOST_ASKED {
+                    self.asked_host.pop_front();
+                }
+                self.asked_host.push_back(id.to_vec());
+            }
+            (Direction::HostToUpstream, false, Some(id)) => {
+                let at = self.asked_host.iter().position(|asked| asked == id);
+                at.and_then(|at| self.asked_host.remove(at));
+            }
             _ => {}
         }
         None
@@ -231,11 +271,12 @@ impl<C: Clock> Conversation<C> {
 }
 
 fn asked(envelope: &Envelope) -> Asked {
-    const NAMED: [(&str, Asked); 4] = [
+    const NAMED: [(&str, Asked); 5] = [
         ("tools/call", Asked::ToolsCall),
         ("tools/list", Asked::ToolsList),
         ("initialize", Asked::Initialize),
         ("server/discover", Asked::Discover),
+        ("subscriptions/listen", Asked::Listen),
     ];
     NAMED
         .iter()

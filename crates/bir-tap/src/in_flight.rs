@@ -21,6 +21,8 @@ pub enum Asked {
     ToolsList,
     /// `tools/call`.
     ToolsCall,
+    /// `subscriptions/listen`: open for as long as the session, and no answer is expected.
+    Listen,
     /// Anything else.
     Other,
 }
@@ -103,25 +105,44 @@ impl InFlight {
     pub(crate) fn take(&mut self, id: &[u8]) -> Option<(&Slot, bool)> {
         let hash = self.hash(id);
         let slots = &self.slots;
-        let same = |&i: &u32| slots[i as usize].id == id;
+        let written_so = |&i: &u32| slots[i as usize].id == id;
         let (mut oldest, mut count) = (None::<u32>, 0_u32);
-        for &i in self.table.iter_hash(hash).filter(|i| same(i)) {
+        for &i in self.table.iter_hash(hash).filter(|i| written_so(i)) {
             count += 1;
             if oldest.is_none_or(|o| slots[i as usize].order < slots[o as usize].order) {
                 oldest = Some(i);
             }
         }
-        let index = oldest?;
+        let Some(index) = oldest else { return self.take_respelled(id) };
         self.remove(index, hash);
         Some((&self.slots[index as usize], count > 1))
+    }
+
+    /// Takes the request whose id is the same value in another spelling: a server may have read and written it anew. Only
+    /// where no id is written exactly so, and where there is one such request.
+    fn take_respelled(&mut self, id: &[u8]) -> Option<(&Slot, bool)> {
+        let mut found = None;
+        for index in 0..self.slots.len() {
+            if self.slots[index].live
+                && same_value(&self.slots[index].id, id)
+                && found.replace(index).is_some()
+            {
+                return None;
+            }
+        }
+        let index = found?;
+        let hash = self.hash(&self.slots[index].id);
+        self.remove(u32::try_from(index).unwrap_or(u32::MAX), hash);
+        Some((&self.slots[index], false))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Slot> {
         self.slots.iter().filter(|s| s.live)
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.table.len()
+    /// Requests whose answer is expected.
+    pub(crate) fn expected(&self) -> usize {
+        self.table.len() - self.iter().filter(|slot| slot.asked == Asked::Listen).count()
     }
 
     pub(crate) fn clear(&mut self) {
@@ -147,6 +168,19 @@ impl InFlight {
     }
 }
 
+/// Whether two raw ids are the same string, or the same number.
+fn same_value(a: &[u8], b: &[u8]) -> bool {
+    if a.first() == Some(&b'"') {
+        let text = |id| bir_wire::text::decode(id);
+        return b.first() == Some(&b'"') && text(a).is_some() && text(a) == text(b);
+    }
+    let number = |id| std::str::from_utf8(id).ok()?.parse::<f64>().ok().filter(|n| n.abs() < EXACT);
+    number(a).is_some() && number(a) == number(b)
+}
+
+/// Integers below this are told apart by a double.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,7 +196,22 @@ mod tests {
             let (slot, more) = t.take(id.as_bytes()).unwrap();
             assert_eq!((slot.id.as_slice(), more), (id.as_bytes(), false));
         }
-        assert_eq!(t.len(), 0);
+        assert_eq!(t.expected(), 0);
+    }
+
+    #[test]
+    fn an_id_in_another_spelling_is_found_where_it_is_the_only_one() {
+        let mut t = InFlight::new();
+        for id in ["7.0", "\"a\\/b\"", "1e2", "12345678901234567890"] {
+            t.insert(id.as_bytes(), Asked::Other, None);
+        }
+        for id in ["7", "\"a/b\"", "100"] {
+            assert!(t.take(id.as_bytes()).is_some(), "{id}");
+        }
+        assert!(t.take(b"12345678901234567891").is_none());
+        t.insert(b"7", Asked::Other, None);
+        t.insert(b"7.00", Asked::Other, None);
+        assert!(t.take(b"7.0").is_none(), "either could be meant");
     }
 
     #[test]
@@ -183,7 +232,7 @@ mod tests {
         for n in 0..=MOST {
             t.insert(n.to_string().as_bytes(), Asked::Other, None);
         }
-        assert_eq!(t.len(), MOST);
+        assert_eq!(t.expected(), MOST);
         assert!(t.take(b"0").is_none());
         assert!(t.take(b"1").is_some());
     }

@@ -232,3 +232,41 @@ fn large_payloads_keep_their_head_and_say_their_length() {
     let start = head.find(r#"{"x""#).unwrap();
     assert_eq!(told.try_recv().unwrap(), (1000 - start, (6 + (1 << 20) + 2) as u64, false));
 }
+
+#[test]
+fn an_answer_to_an_upstream_that_is_gone_is_nobodys() {
+    let mut wire = Wire::new();
+    let answer = |wire: &mut Wire, line: &str| {
+        let mut scanner = Scanner::new(Limits::default());
+        wire.conversation.is_orphan(&scanner.finish_whole(line.as_bytes()))
+    };
+    wire.upstream(r#"{"id":1,"method":"elicitation/create"}"#);
+    wire.upstream(r#"{"id":2,"method":"roots/list"}"#);
+    wire.host(r#"{"id":2,"result":{}}"#);
+    wire.conversation.take_unanswered();
+    wire.upstream(r#"{"id":1,"method":"elicitation/create"}"#);
+    assert!(!answer(&mut wire, r#"{"id":2,"result":{}}"#), "answered before");
+    assert!(
+        answer(&mut wire, r#"{"id":1,"result":{"action":"accept"}}"#),
+        "the first answer is for the first"
+    );
+    assert!(!answer(&mut wire, r#"{"id":1,"result":{}}"#));
+}
+
+#[test]
+fn subscriptions_are_open_and_no_answer_is_due() {
+    let mut wire = Wire::new();
+    wire.host(r#"{"id":"listen:0","method":"subscriptions/listen"}"#);
+    wire.host(r#"{"id":1,"method":"ping"}"#);
+    assert_eq!(wire.conversation.open_requests(), 1);
+}
+
+#[test]
+fn an_answer_with_a_byte_that_is_not_utf_8_is_an_answer() {
+    let mut wire = Wire::new();
+    wire.host(r#"{"id":1,"method":"tools/call","params":{"name":"a"}}"#);
+    let mut scanner = Scanner::new(Limits::default());
+    let message = scanner.finish_whole(b"{\"id\":1,\"result\":{\"t\":\"caf\xe9\"}}");
+    wire.conversation.observe(Direction::UpstreamToHost, &message);
+    assert_eq!(wire.conversation.open_requests(), 0);
+}

@@ -4,36 +4,9 @@
 //! Their values are credentials as far as we know: they are never printed, go to the configured origin only,
 //! and are marked sensitive for the HTTP layer.
 
+use bir_model::is_reserved_header;
 use bir_net::Credentials;
 use http::{HeaderName, HeaderValue};
-
-/// Names that belong to HTTP's or MCP's own machinery. Setting one from outside would contradict what the
-/// relay sends.
-const RESERVED: [&str; 20] = [
-    "accept",
-    "accept-encoding",
-    "connection",
-    "content-encoding",
-    "content-length",
-    "content-type",
-    "expect",
-    "host",
-    "keep-alive",
-    "last-event-id",
-    "mcp-method",
-    "mcp-name",
-    "mcp-protocol-version",
-    "mcp-session-id",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
-
-/// Names that begin so are made from the message by the relay.
-const RESERVED_PREFIX: &str = "mcp-param-";
 
 /// Why configured headers cannot be used. No text holds a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -98,7 +71,7 @@ impl UpstreamHeaders {
     fn set(&mut self, name: &str, value: &str) -> Result<(), HeadersError> {
         let shown = || name.chars().take(80).collect::<String>();
         let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| HeadersError::Name(shown()))?;
-        if RESERVED.contains(&parsed.as_str()) || parsed.as_str().starts_with(RESERVED_PREFIX) {
+        if is_reserved_header(parsed.as_str()) {
             return Err(HeadersError::Reserved(shown()));
         }
         let value =

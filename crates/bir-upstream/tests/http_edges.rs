@@ -235,12 +235,14 @@ fn events_of_other_types_are_not_streamed_to_the_host() {
 }
 
 #[test]
-fn blanks_before_a_message_may_be_many() {
+fn blanks_before_a_message_may_be_many_but_not_without_end() {
     run(async {
-        const BLANKS: usize = 64 << 20;
         let server = Server::start(|request, conn| {
-            let block = vec![b' '; 64 * 1024];
-            if request.json()["params"]["kind"] == "events" {
+            let (kind, blanks) = match request.json()["params"]["kind"].as_str().unwrap().split_once(' ') {
+                Some((kind, _)) => (kind.to_owned(), 4096),
+                None => (request.json()["params"]["kind"].as_str().unwrap().to_owned(), 200),
+            };
+            if kind == "events" {
                 conn.events(&[]);
                 conn.chunk(b"data: ");
             } else {
@@ -248,8 +250,8 @@ fn blanks_before_a_message_may_be_many() {
                     b"HTTP/1.1 200 X\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
                 );
             }
-            for _ in 0..BLANKS / block.len() {
-                conn.chunk(&block);
+            for _ in 0..blanks {
+                conn.chunk(&[b' '; 1024]);
             }
             conn.chunk(format!("{}\n\n", ok(&request.id())).as_bytes());
             conn.end_chunks();
@@ -260,6 +262,12 @@ fn blanks_before_a_message_may_be_many() {
             let answer = host.ask(&sized_call(kind, "1")).await;
             assert!(answer.len() < 2048, "{} bytes", answer.len());
             assert_eq!(answer.trim_start(), ok("1"));
+        }
+        for (kind, told) in
+            [("events endless", "closed the stream"), ("json endless", "was not a JSON-RPC response")]
+        {
+            let answer = host.ask(&sized_call(kind, "1")).await;
+            assert!(answer.contains(told), "{answer}");
         }
     });
 }

@@ -4,7 +4,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 
-/// Records what coding agents do with tools.
+/// Puts bir-proxy, a relay, in front of the MCP servers of coding agents.
 #[derive(Parser)]
 #[command(name = "bir", version, disable_help_subcommand = true)]
 pub(crate) struct Cli {
@@ -25,13 +25,15 @@ pub(crate) enum Format {
     Json,
     /// `[mcp_servers.NAME]` as Codex has it.
     Toml,
-    /// `mcpServers` as a mapping.
+    /// `mcpServers` as a mapping, as LibreChat has it; for Continue and Goose a note says what to change.
     Yaml,
 }
 
 /// How a remote server is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Transport {
+    /// Found out: Streamable HTTP, else HTTP with server-sent events.
+    Auto,
     /// Streamable HTTP.
     Http,
     /// HTTP with server-sent events, as revision 2024-11-05 has it.
@@ -41,6 +43,7 @@ pub(crate) enum Transport {
 impl Transport {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
+            Self::Auto => "auto",
             Self::Http => "http",
             Self::Sse => "sse",
         }
@@ -64,13 +67,13 @@ pub(crate) struct WrapArgs {
     /// Answer the host's handshake from the last start, and start the server when it is needed.
     #[arg(long)]
     pub(crate) lazy: bool,
-    /// Start a server that died once more.
+    /// Restart a server that died, once.
     #[arg(long)]
     pub(crate) restart: bool,
     /// A remote server instead of a command, http or https.
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// How the remote server is spoken to [default: found out].
+    /// How the remote server is spoken to [default: auto].
     #[arg(long, value_enum, value_name = "TRANSPORT")]
     pub(crate) transport: Option<Transport>,
     /// A header for the remote server (repeatable); it goes into the entry's env, never into arguments.
@@ -94,7 +97,8 @@ pub(crate) fn one_line(e: &clap::Error) -> String {
         Some(ContextValue::Strings(s)) => s.join(", "),
         _ => String::new(),
     };
-    let arg = text(ContextKind::InvalidArg);
+    let in_notation = text(ContextKind::InvalidArg);
+    let arg = without_value_name(&in_notation);
     match e.kind() {
         ErrorKind::UnknownArgument if arg.starts_with('-') => {
             let near = text(ContextKind::SuggestedArg);
@@ -122,9 +126,15 @@ pub(crate) fn one_line(e: &clap::Error) -> String {
         _ => {
             let whole = e.to_string();
             let first = whole.lines().next().unwrap_or("wrong arguments").trim_start_matches("error: ");
+            let first = if in_notation.is_empty() { first.into() } else { first.replace(&in_notation, arg) };
             format!("{first}; see `bir wrap --help`")
         }
     }
+}
+
+/// `--transport` of `--transport <TRANSPORT>`: people write the option, the parser names it with its value.
+fn without_value_name(arg: &str) -> &str {
+    arg.split_once(" <").map_or(arg, |(option, _)| option)
 }
 
 #[cfg(test)]
@@ -145,15 +155,16 @@ mod tests {
             ("bir wrap --nam x -- y", "`--nam`", "did you mean `--name`"),
             ("bir wrap npx -y thing", "`npx`", "-- npx"),
             ("bir wrap --format xml -- y", "`xml`", "json, toml, yaml"),
+            ("bir wrap --transport x --url http://h/", "`--transport` cannot be `x`", "auto, http, sse"),
             ("bir wrap --timeout 0 -- y", "0", "--help"),
             ("bir wrap --timeout soon -- y", "soon", "--help"),
-            ("bir wrap --name", "--name", "needs a value"),
-            ("bir wrap --name a --name b -- y", "--name", "--help"),
+            ("bir wrap --name", "`--name`", "needs a value"),
+            ("bir wrap --name a --name b -- y", "'--name' cannot", "--help"),
         ] {
             let e = Cli::try_parse_from(line.split(' ')).err().unwrap();
             let shown = one_line(&e);
             assert!(shown.contains(what) && shown.contains(hint), "{line}: {shown}");
-            assert!(!shown.contains('\n'), "{line}: {shown}");
+            assert!(!shown.contains(['\n', '<', '>']), "{line}: {shown}");
         }
     }
 

@@ -4,6 +4,7 @@
 //! spawn ── server/discover ──┬─ result ─────────────── modern
 //!                            ├─ error, or silence ──── initialize on the same process ── legacy
 //!                            └─ the process died ───── spawn again, initialize ───────── legacy
+//!                               (not with the status of a command that cannot be run)
 //! then tools/list, page by page; then the process tree is ended
 //! ```
 //!
@@ -27,29 +28,23 @@ pub(crate) fn run(entry: &Entry, limit: Duration) -> Result<Answer, Failure> {
     let started = Instant::now();
     let deadline = started + limit;
     let mut process = start(entry)?;
-    let mut outcome = first_contact(&mut process, deadline, started);
-    if let Err(Trouble::Ended) = outcome {
+    let mut greeted = Client::new(&mut process, deadline).shake_hands();
+    if let Err(Trouble::Ended) = greeted {
         // Some servers die of a first message that they do not know. A host starts them again.
         let first = process.end();
-        if Instant::now() >= deadline {
+        if Instant::now() >= deadline || first.never_ran() {
             return Err(Failure::new(Trouble::Ended, limit, first));
         }
         process = start(entry)?;
-        outcome = Client::new(&mut process, deadline)
-            .initialize()
-            .and_then(|h| tools(&mut process, h, deadline, started));
+        greeted = Client::new(&mut process, deadline).initialize();
     }
+    let outcome = greeted.and_then(|h| tools(&mut process, h, deadline, started));
     let ended = process.end();
     outcome.map_err(|trouble| Failure::new(trouble, limit, ended))
 }
 
 fn start(entry: &Entry) -> Result<Process, Failure> {
     Process::start(entry).map_err(|e| Failure::not_started(&entry.command, &e))
-}
-
-fn first_contact(process: &mut Process, deadline: Instant, started: Instant) -> Result<Answer, Trouble> {
-    let handshake = Client::new(process, deadline).shake_hands()?;
-    tools(process, handshake, deadline, started)
 }
 
 fn tools(

@@ -77,8 +77,6 @@ fn hints(request: &request::Request, entry: &Entry, format: Format) {
         );
     }
     if format == Format::Yaml {
-        say(
-            "note: Continue lists entries (`- name: …`) under mcpServers; Goose has them under extensions, with cmd and envs",
-        );
+        format::OTHER_YAML.iter().for_each(say);
     }
 }

@@ -130,11 +130,94 @@ fn a_server_that_never_answers_fails_in_time() {
     assert!(t0.elapsed() < Duration::from_secs(20));
 }
 
+/// The message of a test of this command that must fail, without the entry on stdout.
+fn failure(options: &[&str]) -> String {
+    let out = bir(&[&["wrap", "--test"], options].concat());
+    assert_eq!(out.status.code(), Some(1), "{options:?}: {}", text(&out.stderr));
+    text(&out.stderr)
+}
+
+#[test]
+fn a_server_that_ends_at_once_is_told_with_its_status() {
+    for (command, what) in [
+        (&["echo", "hello"][..], "the server ended before it answered (exit status: 0)"),
+        (&["sh", "-c", "exit 3"], "the server ended before it answered (exit status: 3)"),
+    ] {
+        let err = failure(&[&["--"], command].concat());
+        assert!(err.contains(&format!("test failed: {what}")), "{err}");
+    }
+}
+
+#[test]
+fn a_server_that_dies_of_a_later_request_has_ended_and_is_not_started_again() {
+    let script = with_tools(Eras::Legacy, 1).on(On::method("tools/list"), [Step::Exit(9)]);
+    let up = TestUpstream::new(script).unwrap();
+    let out = try_out(&up, &[]);
+    let err = text(&out.stderr);
+    assert!(err.contains("test failed: the server ended before it answered (exit status: 9)"), "{err}");
+    assert_eq!(up.events().unwrap().iter().filter(|e| e.name() == "start").count(), 1);
+}
+
+#[test]
+fn a_command_that_cannot_be_run_is_tried_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (count, plain) = (dir.path().join("count"), dir.path().join("plain"));
+    std::fs::write(&plain, "text").unwrap();
+    for (command, what) in
+        [("bir-no-such-command", "was not found"), (plain.to_str().unwrap(), "cannot be run")]
+    {
+        let err = failure(&["--", command]);
+        assert!(err.contains(&format!("test failed: the server's command {what}")), "{err}");
+        assert_eq!(err.matches("cannot start").count(), 1, "{err}");
+    }
+    // A launcher that does not find what it is to start says so with the same status.
+    for status in [126, 127] {
+        let _ = std::fs::remove_file(&count);
+        failure(&["--", "sh", "-c", &format!("echo >> '{}'; exit {status}", count.display())]);
+        assert_eq!(std::fs::read_to_string(&count).unwrap(), "\n", "{status}");
+    }
+}
+
+#[test]
+fn a_command_that_echoes_is_recognised() {
+    let err = failure(&["--", "cat"]);
+    assert!(err.contains("sends back what it is sent") && !err.contains("refused"), "{err}");
+}
+
+#[test]
+fn a_remote_server_that_is_not_there_could_not_be_reached() {
+    // Bound and closed again: nobody listens there.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    for transport in ["auto", "http", "sse"] {
+        let err = failure(&["--transport", transport, "--url", &url]);
+        assert!(err.contains("test failed: the server could not be reached: connection refused"), "{err}");
+        assert_eq!(err.matches("connection refused").count(), 1, "{err}");
+    }
+}
+
+#[test]
+fn the_proxys_word_on_the_same_waiting_is_left_out() {
+    let err = failure(&["--timeout", "6", "--", "sleep", "60"]);
+    assert!(err.contains("no answer to initialize within 6 s") && !err.contains("for 5 s"), "{err}");
+}
+
+#[test]
+fn yaml_comes_with_what_other_hosts_need() {
+    let out = bir(&["wrap", "--format", "yaml", "--", "x"]);
+    let err = text(&out.stderr);
+    for word in ["Continue", "- name: NAME", "Goose", "extensions", "cmd", "envs", "type: stdio"] {
+        assert!(err.contains(word), "{word}: {err}");
+    }
+}
+
 #[test]
 fn remote_servers_are_tested_over_their_transport() {
     let up = TestUpstream::new(with_tools(Eras::Legacy, 2)).unwrap();
     let (http, sse) = (up.http().unwrap(), up.sse().unwrap());
-    for (url, options) in [(http.url(), &[][..]), (sse.url(), &["--transport", "sse"])] {
+    for (url, options) in
+        [(http.url(), &[][..]), (http.url(), &["--transport", "auto"]), (sse.url(), &["--transport", "sse"])]
+    {
         let out = bir(&[&["wrap", "--test", "--url", &url], options].concat());
         assert_eq!(out.status.code(), Some(0), "{url}: {}", text(&out.stderr));
         assert_eq!((field(&out, "era").as_str(), field(&out, "tools").as_str()), ("legacy", "2"), "{url}");
@@ -212,6 +295,8 @@ fn mistakes_are_one_line_and_status_2() {
         (&["wrap", "--env", "hunter2", "--", "x"], "NAME=VALUE"),
         (&["wrap", "--name", "a\nb", "--", "x"], "control characters"),
         (&["wrap", "--header", "hunter2", "--url", "http://h/"], "no colon"),
+        (&["wrap", "--header", "Host: hunter2", "--url", "http://h/"], "set by the proxy itself"),
+        (&["wrap", "--transport", "xml", "--url", "http://h/"], "`--transport` cannot be `xml`"),
         (&["wrap", "--format", "xml", "--", "x"], "json, toml, yaml"),
     ] {
         let out = bir(args);

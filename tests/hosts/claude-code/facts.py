@@ -3,7 +3,7 @@
 `check(run_of, fact, proxied)` asks run_of(NAME) for a run, and calls fact(ok, text) for each fact. With the proxy in front
 of the servers every one of them must hold unchanged, but that the child of the host is the proxy and the server its child,
 and that a call whose server died is answered by the proxy.
-Run it again when the CLI's version is raised.
+`tests/hosts/run.py --only claude-code` prints them all; run it when the CLI's version is raised.
 """
 
 import glob

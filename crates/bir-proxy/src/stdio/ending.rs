@@ -36,6 +36,8 @@ pub(super) enum Cause {
     Signal(Signal),
     /// The upstream does not speak the protocol.
     Unusable,
+    /// The upstream has closed a pipe and lives on.
+    UpstreamClosed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +74,7 @@ impl Ending {
             Cause::HostClosed | Cause::HostGone => Phase::Term { at: now + EOF_GRACE },
             Cause::Signal(Signal::Interrupt) => return,
             Cause::Signal(_) => Phase::Kill { at: now + SIGNAL_GRACE },
-            Cause::Unusable => Phase::Term { at: now },
+            Cause::Unusable | Cause::UpstreamClosed => Phase::Term { at: now },
         };
         if self.phase == Phase::Running || next.kill_at(now) < self.phase.kill_at(now) {
             self.phase = next;

@@ -1,9 +1,9 @@
 //! The two ends that the pumps write to: the host's stdout and the upstream's stdin.
 
-use std::fs::File;
+use super::patient::Patient;
 use std::io::{self, Write as _};
 use std::process::ChildStdin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The host's end: stdout, shared by the pump that forwards the upstream and whoever answers in its place.
@@ -13,26 +13,45 @@ pub(super) struct HostEnd {
     inner: Mutex<HostInner>,
     /// The upstream's bytes are being written: the host has not taken them yet.
     writing: AtomicBool,
+    /// Pieces that the host has taken, so that one that reads slowly is told from one that does not read.
+    taken: AtomicU64,
 }
 
 struct HostInner {
-    stdout: File,
+    stdout: Patient,
     /// A line was begun and not ended.
     mid_line: bool,
 }
 
 impl HostEnd {
-    pub(super) fn new(stdout: File) -> Self {
-        Self { inner: Mutex::new(HostInner { stdout, mid_line: false }), writing: AtomicBool::new(false) }
+    pub(super) fn new(stdout: Patient) -> Self {
+        Self {
+            inner: Mutex::new(HostInner { stdout, mid_line: false }),
+            writing: AtomicBool::new(false),
+            taken: AtomicU64::new(0),
+        }
     }
 
     /// Bytes of the upstream, as they came.
     pub(super) fn forward(&self, bytes: &[u8]) -> io::Result<()> {
         let mut inner = lock(&self.inner);
         self.writing.store(true, Ordering::Relaxed);
-        let written = inner.stdout.write_all(bytes);
+        let mut left = bytes;
+        while !left.is_empty() {
+            match inner.stdout.write(left) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => {
+                    left = &left[n..];
+                    self.taken.fetch_add(1, Ordering::Relaxed);
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    self.writing.store(false, Ordering::Relaxed);
+                    return Err(e);
+                }
+            }
+        }
         self.writing.store(false, Ordering::Relaxed);
-        written?;
         inner.mid_line = bytes.last().is_some_and(|&b| b != b'\n');
         Ok(())
     }
@@ -49,9 +68,9 @@ impl HostEnd {
         lock(&self.inner).end_line()
     }
 
-    /// Whether the host still has to take what the upstream has said.
-    pub(super) fn is_behind(&self) -> bool {
-        self.writing.load(Ordering::Relaxed)
+    /// How much the host has taken so far, while it still has to take what the upstream has said.
+    pub(super) fn is_behind(&self) -> Option<u64> {
+        self.writing.load(Ordering::Relaxed).then(|| self.taken.load(Ordering::Relaxed))
     }
 }
 

@@ -70,6 +70,9 @@ pub(super) struct Wake {
 impl Sink for FromHost<'_> {
     fn message(&mut self, message: &Message<'_>) -> Verdict {
         let shared = self.shared;
+        if shared.conversation().is_orphan(message) {
+            return Verdict::Swallow;
+        }
         let (_, generation) = shared.observe(Direction::HostToUpstream, message);
         let began = self.streaming.take();
         let before = std::mem::replace(&mut self.generation, began.unwrap_or(generation));
@@ -85,7 +88,7 @@ impl Sink for FromHost<'_> {
             if let Some(opening) = opening {
                 memory.opened(opening);
             } else if message.envelope().text_is(Field::Method, "notifications/initialized") {
-                memory.initialized = Some(message.head().to_vec());
+                memory.initialized = message.is_whole().then(|| message.head().to_vec());
             }
             drop(memory);
             if verdict == Verdict::Swallow {
@@ -116,6 +119,7 @@ impl Sink for FromHost<'_> {
         // An upstream that reads no more is about to exit, and its exit is what counts.
         if let Err(e) = self.shared.upstream.forward(bytes, self.generation) {
             log::debug!("{}: {e}", Direction::HostToUpstream);
+            self.shared.tell(Event::UpstreamDeaf);
         }
         self.shared.seen.sent.fetch_add(1, Ordering::Relaxed);
         Ok(())

@@ -8,7 +8,7 @@ use super::shared::Shared;
 use crate::{answer, log};
 use bir_model::Direction;
 use bir_tap::Asked;
-use bir_wire::{Field, Kind, Message};
+use bir_wire::{Envelope, Field, Kind, Message};
 use std::io;
 use std::sync::atomic::Ordering;
 
@@ -32,6 +32,9 @@ impl<'a> FromUpstream<'a> {
         }
         let opening = memory.opening(asked).cloned();
         drop(memory);
+        if !is_worth_keeping(asked, envelope) {
+            return;
+        }
         if let (Some(opening), Some(member)) = (opening, answer_member(message, envelope)) {
             self.shared.keep_answer(&opening, &member);
         }
@@ -44,6 +47,12 @@ impl<'a> FromUpstream<'a> {
     }
 }
 
+/// What a later start may be answered with: a result, and that a probe is not known. Any other error may be gone then.
+fn is_worth_keeping(asked: Asked, envelope: &Envelope) -> bool {
+    let is_unknown_method = || envelope.raw(Field::ErrorCode) == Some(b"-32601");
+    envelope.has(Field::Result) || (asked == Asked::Discover && is_unknown_method())
+}
+
 impl Sink for FromUpstream<'_> {
     fn message(&mut self, message: &Message<'_>) -> Verdict {
         let shared = self.shared;
@@ -54,6 +63,13 @@ impl Sink for FromUpstream<'_> {
         if shared.is_own_answer(envelope) {
             let id = envelope.raw(Field::Id).unwrap_or_default().to_vec();
             shared.tell(Event::OwnAnswer { id, member: answer_member(message, envelope) });
+            return Verdict::Swallow;
+        }
+        if shared.awaits_own_answer()
+            && envelope.text_is(Field::Method, "ping")
+            && let Some(id) = envelope.raw(Field::Id)
+        {
+            shared.tell(Event::Ping { id: id.to_vec() });
             return Verdict::Swallow;
         }
         match message.kind() {

@@ -1,8 +1,9 @@
 //! The host's handshake, remembered: to repeat it to an upstream that is started again, and to answer it before a lazy
 //! upstream is started at all.
 
+use crate::answer;
 use bir_tap::Asked;
-use bir_wire::{Envelope, Field, Message};
+use bir_wire::{Envelope, Field, Kind, Limits, Message, Scanner};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -11,6 +12,9 @@ use std::path::{Path, PathBuf};
 
 /// Handshakes that one cache file keeps: a host and a revision each.
 const MOST_ENTRIES: usize = 16;
+
+/// How the member of an answer that is a result begins.
+pub(super) const RESULT: &str = "\"result\":";
 
 /// A request that opens a connection, as the host sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,9 +125,15 @@ impl Cache {
     pub(super) fn open(state_dir: &Path, server_name: &str, command: &[&OsStr]) -> Self {
         let file = state_dir.join("handshakes").join(format!("{:016x}", fingerprint(server_name, command)));
         let text = fs::read_to_string(&file).unwrap_or_default();
-        let answers =
-            text.lines().filter_map(|line| line.split_once('\t')).map(|(k, v)| (k.into(), v.into()));
-        Self { file, answers: answers.take(MOST_ENTRIES).collect() }
+        let mut scanner = Scanner::new(Limits::default());
+        let answers = text.lines().filter_map(|line| line.split_once('\t'));
+        let sound = answers.filter(|(_, member)| is_answer(&mut scanner, member));
+        Self { file, answers: sound.map(|(k, v)| (k.into(), v.into())).take(MOST_ENTRIES).collect() }
+    }
+
+    /// Whether no start has left an answer here.
+    pub(super) fn is_empty(&self) -> bool {
+        self.answers.is_empty()
     }
 
     /// The member that answers this opening.
@@ -159,9 +169,19 @@ impl Cache {
     }
 }
 
+/// Whether a response with this member is one. A file may be damaged, and its content goes to the host.
+fn is_answer(scanner: &mut Scanner, member: &str) -> bool {
+    let line = answer::envelope(b"0", member);
+    scanner.reset();
+    matches!(scanner.finish_whole(&line).kind(), Kind::Response | Kind::ErrorResponse)
+}
+
 /// FNV-1a, 64 bits: names a file, guards nothing.
 fn fingerprint(server_name: &str, command: &[&OsStr]) -> u64 {
-    let parts = std::iter::once(server_name.as_bytes()).chain(command.iter().map(|a| a.as_encoded_bytes()));
+    // A server may answer by where it is started.
+    let here = std::env::current_dir().unwrap_or_default();
+    let parts = [server_name.as_bytes(), here.as_os_str().as_encoded_bytes()];
+    let parts = parts.into_iter().chain(command.iter().map(|a| a.as_encoded_bytes()));
     parts
         .flat_map(|part| part.iter().chain(&[0]))
         .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

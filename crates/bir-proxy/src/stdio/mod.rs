@@ -18,6 +18,7 @@ mod from_host;
 mod from_upstream;
 mod handshake;
 mod noise;
+mod patient;
 mod pump;
 mod shared;
 mod start;
@@ -64,6 +65,10 @@ enum Event {
     UpstreamDrained { start: u32 },
     /// The child of this start has closed its stderr, and its last words are queued for ours.
     UpstreamSilent { start: u32 },
+    /// The child takes no more on its stdin.
+    UpstreamDeaf,
+    /// A child that is being opened asks whether we are there, before it answers; the host cannot answer it yet.
+    Ping { id: Vec<u8> },
     /// The upstream speaks `Content-Length` framing.
     ContentLengthFraming,
     /// The host has asked something for the first time.

@@ -73,7 +73,7 @@ impl Shared {
             gone: AtomicBool::new(false),
             stays_up,
             keeps_handshake,
-            sleeping: AtomicBool::new(cache.is_some()),
+            sleeping: AtomicBool::new(cache.as_ref().is_some_and(|cache| !cache.is_empty())),
             told_from_cache: AtomicBool::new(false),
             generation: AtomicU32::new(0),
             conversation: Mutex::new(conversation),

@@ -5,12 +5,12 @@ use super::flow::Rules;
 use super::from_host::FromHost;
 use super::from_upstream::FromUpstream;
 use super::noise::forward_stderr;
+use super::patient::Patient;
 use super::pump::{self, End};
 use super::shared::Shared;
 use crate::{log, watch};
 use bir_model::Direction;
 use bir_upstream::child::ChildUpstream;
-use std::fs::File;
 use std::io;
 use std::process::ChildStdin;
 use std::sync::Arc;
@@ -106,25 +106,25 @@ pub(super) fn child_threads(
 }
 
 #[cfg(unix)]
-pub(super) fn host_stdout() -> io::Result<File> {
-    Ok(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?.into())
+pub(super) fn host_stdout() -> io::Result<Patient> {
+    Ok(Patient(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?.into()))
 }
 
 #[cfg(unix)]
-fn host_stdin() -> io::Result<File> {
-    Ok(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?.into())
+fn host_stdin() -> io::Result<Patient> {
+    Ok(Patient(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?.into()))
 }
 
 #[cfg(windows)]
-pub(super) fn host_stdout() -> io::Result<File> {
+pub(super) fn host_stdout() -> io::Result<Patient> {
     use std::os::windows::io::AsHandle as _;
-    Ok(io::stdout().as_handle().try_clone_to_owned()?.into())
+    Ok(Patient(io::stdout().as_handle().try_clone_to_owned()?.into()))
 }
 
 #[cfg(windows)]
-fn host_stdin() -> io::Result<File> {
+fn host_stdin() -> io::Result<Patient> {
     use std::os::windows::io::AsHandle as _;
-    Ok(io::stdin().as_handle().try_clone_to_owned()?.into())
+    Ok(Patient(io::stdin().as_handle().try_clone_to_owned()?.into()))
 }
 
 #[cfg(test)]

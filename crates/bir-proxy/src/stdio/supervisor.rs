@@ -9,10 +9,10 @@ use super::ending::{ANSWER_GRACE, Cause, Ending};
 use super::ends::{HostEnd, UpstreamInner};
 use super::flow::Rules;
 use super::from_host::Wake;
-use super::handshake::{Cache, Opening};
+use super::handshake::{Cache, Opening, RESULT};
 use super::shared::Shared;
 use super::{Event, Options, start};
-use crate::{exit, log};
+use crate::{answer, exit, log};
 use bir_model::Direction;
 use bir_tap::{Asked, Conversation, SystemClock};
 use bir_upstream::child::{ChildCommand, ChildUpstream, Signal, SpawnError};
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 /// How long what an exited upstream has written to stdout and stderr may take to arrive. What it left running may hold the pipe for ever.
 const DRAIN: Duration = Duration::from_millis(300);
-/// How long the host may take to read it: without us it would lie in the pipe for as long as the host likes.
+/// How long the host may take to read some more of it: without us it would lie in the pipe for as long as the host likes.
 const READ_LATE: Duration = Duration::from_secs(30);
 /// From SIGTERM to SIGKILL for what an exited upstream left running.
 const LEFT_BEHIND: Duration = Duration::from_millis(300);
@@ -32,6 +32,10 @@ const LEFT_BEHIND: Duration = Duration::from_millis(300);
 const HANDSHAKE: Duration = Duration::from_secs(60);
 /// How long answers in the place of a dead upstream may take to be written.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
+/// An exit so soon after SIGINT is its consequence, whatever the status.
+const INTERRUPT: Duration = Duration::from_secs(5);
+/// From the end of an upstream's stdout, or of its stdin, to its exit.
+const HALF_CLOSED: Duration = Duration::from_secs(1);
 /// Silence after the first request that is worth a word.
 const SILENCE: Duration = Duration::from_secs(5);
 
@@ -54,8 +58,10 @@ pub(super) struct Supervisor {
     silence_at: Option<Instant>,
     /// The host has hung up and the upstream does not read what is left: when that is over, and how much had been sent.
     stuck_at: Option<(Instant, u64)>,
-    /// SIGINT was passed on, and the upstream may end of it or not.
-    interrupted: bool,
+    /// The upstream has closed a pipe: when it must have exited, and which.
+    half_closed_at: Option<(Instant, &'static str)>,
+    /// When SIGINT was passed on; the upstream may end of it or not.
+    interrupted_at: Option<Instant>,
 }
 
 /// How the start of a connection went.
@@ -98,7 +104,8 @@ impl Supervisor {
             ending: Ending::new(),
             silence_at: None,
             stuck_at: None,
-            interrupted: false,
+            half_closed_at: None,
+            interrupted_at: None,
         };
         let code = supervisor.session();
         supervisor.report();
@@ -134,10 +141,15 @@ impl Supervisor {
     /// Waits for the next event or the next deadline, and acts on it. The exit status when the session is over.
     fn step(&mut self) -> Option<u8> {
         let now = Instant::now();
-        let wake_at = [self.ending.wake_at(now), self.silence_at, self.stuck_at.map(|s| s.0)]
-            .into_iter()
-            .flatten()
-            .min();
+        let wake_at = [
+            self.ending.wake_at(now),
+            self.silence_at,
+            self.stuck_at.map(|s| s.0),
+            self.half_closed_at.map(|h| h.0),
+        ]
+        .into_iter()
+        .flatten()
+        .min();
         let event = match wake_at {
             None => self.events.recv().map_err(|_| RecvTimeoutError::Disconnected),
             Some(at) => self.events.recv_timeout(at.saturating_duration_since(now)),
@@ -172,7 +184,9 @@ impl Supervisor {
             }
             Event::Signal(signal) => {
                 log::debug!("{signal:?} is passed on");
-                self.interrupted |= signal == Signal::Interrupt;
+                if signal == Signal::Interrupt {
+                    self.interrupted_at = Some(Instant::now());
+                }
                 if let Some(child) = &self.child {
                     child.signal(signal);
                 }
@@ -187,6 +201,11 @@ impl Supervisor {
             }
             Event::UpstreamDrained { start } => {
                 self.drained = start;
+                self.half_closed("has closed its stdout");
+                return;
+            }
+            Event::UpstreamDeaf => {
+                self.half_closed("reads its stdin no more");
                 return;
             }
             Event::UpstreamSilent { start } => {
@@ -203,12 +222,19 @@ impl Supervisor {
         self.ending.begin(cause, open, Instant::now());
     }
 
+    /// An upstream that has closed one of its pipes is about to exit, or is of no use any more.
+    fn half_closed(&mut self, what: &'static str) {
+        if self.child.is_some() && self.ending.is_running() && self.half_closed_at.is_none() {
+            self.half_closed_at = Some((Instant::now() + HALF_CLOSED, what));
+        }
+    }
+
     /// Without a child there is nothing to wait for once an end has begun.
     fn nothing_left(&self) -> Option<u8> {
         match (&self.child, self.ending.cause()) {
             (None, Some(Cause::Signal(signal))) => Some(exit::by(signal)),
             (None, Some(_)) => Some(0),
-            (None, None) if self.interrupted => Some(exit::by(Signal::Interrupt)),
+            (None, None) if self.interrupted_at.is_some() => Some(exit::by(Signal::Interrupt)),
             _ => None,
         }
     }
@@ -234,6 +260,10 @@ impl Supervisor {
                 log::warn!("the host has hung up and the server does not read what is left");
                 self.on_outside(Event::HostGone);
             }
+        }
+        if let Some((_, what)) = self.half_closed_at.take_if(|(at, _)| now >= *at) {
+            log::warn!("the server {what} and lives on; it is ended");
+            self.ending.begin(Cause::UpstreamClosed, 0, now);
         }
         let open = self.shared.conversation().open_requests();
         if let Some(signal) = self.ending.due(open, now)
@@ -276,20 +306,15 @@ impl Supervisor {
         };
         let Some(opening) = opening.filter(repeated) else { return Ok(Opened::Ready) };
         let id = format!("\"bir:handshake-{}\"", self.start);
-        let mut send = |line: &[u8]| {
-            if let Err(e) = end.say(line) {
-                log::debug!("{}: {e}", Direction::HostToUpstream);
-            }
-        };
         shared.asks(id.as_bytes());
-        send(&opening.under(&id));
-        match self.await_own_answer(id.as_bytes()) {
+        say(end, &opening.under(&id));
+        match self.await_own_answer(id.as_bytes(), end) {
             None => return Ok(Opened::Exited),
-            Some(Some(member)) => shared.keep_answer(&opening, &member),
-            Some(None) => {}
+            Some(Some(member)) if member.starts_with(RESULT) => shared.keep_answer(&opening, &member),
+            Some(_) => {}
         }
         if let Some(initialized) = initialized {
-            send(&initialized);
+            say(end, &initialized);
         }
         if matches!(self.ending.cause(), Some(Cause::HostClosed | Cause::HostGone)) {
             end.close();
@@ -298,7 +323,7 @@ impl Supervisor {
     }
 
     /// Waits until the upstream has answered a request of our own. `None` when it exited instead.
-    fn await_own_answer(&mut self, own: &[u8]) -> Option<Option<String>> {
+    fn await_own_answer(&mut self, own: &[u8], end: &mut UpstreamInner) -> Option<Option<String>> {
         let deadline = Instant::now() + HANDSHAKE;
         loop {
             let now = Instant::now();
@@ -306,6 +331,9 @@ impl Supervisor {
             match self.events.recv_timeout(wake_at.saturating_duration_since(now)) {
                 Ok(Event::OwnAnswer { id, member }) if id == own => return Some(member),
                 Ok(Event::UpstreamExited { start }) if start == self.start => return None,
+                Ok(Event::Ping { id }) => say(end, &answer::envelope(&id, "\"result\":{}")),
+                // The host pump may be waiting for us and see no end of file itself.
+                Ok(Event::HostHungUp) => self.on_outside(Event::HostClosed),
                 Ok(event) => self.on_outside(event),
                 Err(_) if Instant::now() >= deadline => {
                     let limit = HANDSHAKE.as_secs();
@@ -321,6 +349,7 @@ impl Supervisor {
     fn on_exit(&mut self) -> Option<u8> {
         self.drain();
         let Some(mut child) = self.child.take() else { return Some(exit::UPSTREAM) };
+        self.half_closed_at = None;
         let status = child.reap(LEFT_BEHIND);
         let unusable = self.shared.seen.unusable.load(Ordering::Relaxed);
         let code = status.as_ref().ok().filter(|_| !unusable).map_or(exit::UPSTREAM, |s| exit::of(*s));
@@ -371,12 +400,8 @@ impl Supervisor {
             Some(Cause::HostGone | Cause::Signal(_)) => true,
             // The host reads on: a crash is worth a word, an orderly end is the upstream's own affair.
             Some(Cause::HostClosed) => succeeded,
-            Some(Cause::Unusable) => false,
-            None => {
-                let by_interrupt =
-                    || status.as_ref().is_ok_and(|s| exit::of(*s) == exit::by(Signal::Interrupt));
-                self.interrupted && (succeeded || by_interrupt())
-            }
+            Some(Cause::Unusable | Cause::UpstreamClosed) => false,
+            None => self.interrupted_at.is_some_and(|at| at.elapsed() < INTERRUPT),
         }
     }
 
@@ -404,23 +429,37 @@ impl Supervisor {
 
     /// Waits until what the child has written has been forwarded, its last words on stderr included.
     fn drain(&mut self) {
-        let begun = Instant::now();
-        let mut deadline = begun + DRAIN;
+        let mut deadline = Instant::now() + DRAIN;
+        let (mut moved_at, mut taken) = (Instant::now(), None);
         while self.drained.min(self.silent) < self.start {
             match self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(event) => self.on_outside(event),
-                Err(_) if self.is_read_late() && begun.elapsed() < READ_LATE => {
+                Err(_) => {
+                    let behind = self.host_is_behind();
+                    if behind.is_none() {
+                        return;
+                    }
+                    if behind != taken {
+                        (moved_at, taken) = (Instant::now(), behind);
+                    }
+                    if moved_at.elapsed() >= READ_LATE {
+                        let limit = READ_LATE.as_secs();
+                        log::warn!(
+                            "the host has read nothing for {limit} s; what the server said last is lost"
+                        );
+                        return;
+                    }
                     deadline = Instant::now() + DRAIN;
                 }
-                Err(_) => return,
             }
         }
     }
 
-    /// A host that is there has not yet taken what the upstream said.
-    fn is_read_late(&self) -> bool {
-        let host_is_there = matches!(self.ending.cause(), None | Some(Cause::HostClosed));
-        host_is_there && self.shared.host.is_behind()
+    /// A host that is there has not yet taken what the upstream said: how much it has taken.
+    fn host_is_behind(&self) -> Option<u64> {
+        let host_is_there =
+            matches!(self.ending.cause(), None | Some(Cause::HostClosed | Cause::UpstreamClosed));
+        self.shared.host.is_behind().filter(|_| host_is_there)
     }
 
     fn start_child(&mut self) -> Result<(), SpawnError> {
@@ -448,6 +487,13 @@ impl Supervisor {
         if broken > 1 {
             log::warn!("messages of the server that were not JSON: {broken}");
         }
+    }
+}
+
+/// A line of our own for the child that is being opened.
+fn say(end: &mut UpstreamInner, line: &[u8]) {
+    if let Err(e) = end.say(line) {
+        log::debug!("{}: {e}", Direction::HostToUpstream);
     }
 }
 

@@ -4,6 +4,7 @@ use super::ends::HostEnd;
 use super::flow::{Rules, Sink as _, Verdict};
 use super::from_host::FromHost;
 use super::from_upstream::FromUpstream;
+use super::patient::Patient;
 use super::pump;
 use super::shared::Shared;
 use bir_model::ServerName;
@@ -36,7 +37,7 @@ fn t80_a_recorder_that_panics_costs_the_record_and_no_byte() {
     let mut conversation = Conversation::new(SystemClock);
     conversation.attach(Box::new(Faulty(Arc::clone(&told))));
     let mut stdout = tempfile::tempfile().unwrap();
-    let host = HostEnd::new(stdout.try_clone().unwrap());
+    let host = HostEnd::new(Patient(stdout.try_clone().unwrap()));
     let (events, _told) = channel();
     let name = ServerName::new("x").unwrap();
     let shared = Shared::new(name, host, conversation, None, false, false, events);
@@ -61,7 +62,7 @@ fn t80_a_recorder_that_panics_costs_the_record_and_no_byte() {
 
 #[test]
 fn what_was_answered_for_does_not_leave_with_what_is_for_the_next_child() {
-    let host = HostEnd::new(tempfile::tempfile().unwrap());
+    let host = HostEnd::new(Patient(tempfile::tempfile().unwrap()));
     let (events, _told) = channel();
     let conversation = Conversation::new(SystemClock);
     let name = ServerName::new("x").unwrap();

@@ -20,6 +20,9 @@ use super::upstream::{Shared, spawn};
 
 /// A stream that lasted this long was a good one: the next pause begins small again.
 pub(super) const LASTED: Duration = Duration::from_secs(5);
+/// Failures in a row after which the stream is only tried again once the server has answered a message: a dead server is
+/// not dialled for weeks on behalf of a host that says nothing.
+const PATIENCE: u32 = 6;
 /// How long a forgotten session may take to be initialised again.
 const REINIT_BUDGET: Duration = Duration::from_secs(30);
 /// The longest answer to our own `initialize` that is read.
@@ -42,15 +45,21 @@ impl<I: Inbox> Shared<I> {
 
     async fn listen(self: Arc<Self>) {
         let mut place = Place::default();
-        let mut attempt = 0_u32;
+        let mut heard = self.reach.heard();
+        let (mut attempt, mut failures) = (0_u32, 0_u32);
         loop {
+            heard.mark_unchanged();
             match self.get_events(place.last_event_id.as_deref()).await {
                 Got::Stream(response) => {
                     let since = Instant::now();
                     let further = self.read_events(*response, &Belongs::NOBODY, &mut place).await;
+                    failures = 0;
                     attempt = if further || since.elapsed() >= LASTED { 0 } else { attempt + 1 };
                 }
-                Got::Later => attempt += 1,
+                Got::Later => {
+                    failures += 1;
+                    attempt += 1;
+                }
                 Got::Never(status) => {
                     if matches!(status, 401 | 403) {
                         self.inbox.note(&format!("upstream→host: no standalone stream (HTTP {status})"));
@@ -58,7 +67,11 @@ impl<I: Inbox> Shared<I> {
                     return;
                 }
             }
-            tokio::time::sleep(place.pause(attempt.saturating_sub(1))).await;
+            let again = tokio::time::Instant::now() + place.pause(attempt.saturating_sub(1));
+            if failures >= PATIENCE && heard.changed().await.is_err() {
+                return;
+            }
+            tokio::time::sleep_until(again).await;
         }
     }
 

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use tokio::sync::watch;
+
 use super::Failure;
 
 /// What has become of the messages so far. The host gets an answer to each; a person reads the log once per trouble.
@@ -12,12 +14,19 @@ pub(crate) struct Reach {
     failed: AtomicBool,
     /// The trouble that was told last and has not ended.
     told: Mutex<Option<String>>,
+    heard: watch::Sender<()>,
 }
 
 impl Reach {
     /// The server answered, whatever it said.
     pub(crate) fn answered(&self) {
         self.answered.store(true, Ordering::Relaxed);
+        self.heard.send_replace(());
+    }
+
+    /// Changes with each answer of the server.
+    pub(crate) fn heard(&self) -> watch::Receiver<()> {
+        self.heard.subscribe()
     }
 
     /// A message went well: the next trouble is a new one.

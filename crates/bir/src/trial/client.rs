@@ -12,7 +12,7 @@ const MODERN: &str = "2026-07-28";
 const LEGACY: &str = "2025-11-25";
 
 /// How long `server/discover` may stay unanswered before `initialize` follows on the same process. Claude Code waits
-/// about as long (measured).
+/// about as long (measured). Half of a shorter limit, so that `initialize` has its turn.
 const PROBE: Duration = Duration::from_secs(3);
 
 /// Pages of `tools/list` that are read before it is called endless.
@@ -23,6 +23,11 @@ const METHOD_NOT_FOUND: i64 = -32601;
 /// MCP 2026-07-28: the revision is not spoken; `data.supported` lists those that are.
 const UNSUPPORTED_VERSION: i64 = -32022;
 
+/// The code of what the proxy answers in place of a server.
+const UNAVAILABLE: i64 = -32000;
+/// How it begins that answer for a remote server that it could not reach.
+const UNREACHABLE: &str = "upstream unreachable: ";
+
 /// Why the test failed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
@@ -30,6 +35,10 @@ pub(crate) enum Trouble {
     Late(&'static str),
     /// The process ended.
     Ended,
+    /// The remote server could not be reached, for this reason.
+    Unreachable(String),
+    /// What was sent came back.
+    Echo,
     /// An error answered this.
     Refused(&'static str, String),
     /// This answer is none that the protocol knows.
@@ -62,10 +71,14 @@ impl<'a> Client<'a> {
     /// Finds out the era on this process.
     pub(super) fn shake_hands(&mut self) -> Result<Handshake, Trouble> {
         self.discover("bir-discover", MODERN);
-        let probe = self.deadline.min(Instant::now() + PROBE);
+        let now = Instant::now();
+        let probe = now + PROBE.min(self.deadline.saturating_duration_since(now) / 2);
         match self.response(&["bir-discover"], probe, "server/discover") {
             Ok((_, Ok(result))) => return modern(&result),
             Ok((_, Err(error))) => {
+                if let Some(trouble) = in_place_of_the_server(&error) {
+                    return Err(trouble);
+                }
                 if let Some(version) = other_modern(&error) {
                     self.discover("bir-discover-2", &version);
                     let (_, r) = self.response(&["bir-discover-2"], self.deadline, "server/discover")?;
@@ -155,6 +168,9 @@ impl<'a> Client<'a> {
             })?;
             let Ok(mut m) = serde_json::from_slice::<Value>(&line) else { continue };
             if m.get("method").is_some() {
+                if ids.iter().any(|id| m["id"] == **id) {
+                    return Err(Trouble::Echo);
+                }
                 if let Some(answer) = answer(&m) {
                     self.send(&answer);
                 }
@@ -196,7 +212,19 @@ fn answer(message: &Value) -> Option<Value> {
     })
 }
 
+/// What the proxy says in place of a server that cannot, if it is that.
+fn in_place_of_the_server(error: &Value) -> Option<Trouble> {
+    let message = error["message"].as_str().filter(|_| error["code"].as_i64() == Some(UNAVAILABLE))?;
+    if message.starts_with("MCP server \"") && message.ends_with("\" is not available") {
+        return Some(Trouble::Ended);
+    }
+    message.strip_prefix(UNREACHABLE).map(|why| Trouble::Unreachable(printable(why)))
+}
+
 fn refused(what: &'static str, error: &Value) -> Trouble {
+    if let Some(trouble) = in_place_of_the_server(error) {
+        return trouble;
+    }
     let message = error["message"].as_str().map_or_else(|| error.to_string(), String::from);
     Trouble::Refused(what, printable(&message))
 }
@@ -280,6 +308,22 @@ mod tests {
             METHOD_NOT_FOUND
         );
         assert_eq!(answer(&json!({ "method": "notifications/message" })), None);
+    }
+
+    #[test]
+    fn what_the_proxy_answers_is_told_from_what_the_server_refuses() {
+        for (code, message, expected) in [
+            (-32000, "upstream unreachable: no route", Trouble::Unreachable("no route".into())),
+            (-32000, "MCP server \"a b\" is not available", Trouble::Ended),
+            (-32000, "no", Trouble::Refused("initialize", "no".into())),
+            (
+                -32601,
+                "upstream unreachable: x",
+                Trouble::Refused("initialize", "upstream unreachable: x".into()),
+            ),
+        ] {
+            assert_eq!(refused("initialize", &json!({ "code": code, "message": message })), expected);
+        }
     }
 
     #[test]

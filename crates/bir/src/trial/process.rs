@@ -35,6 +35,21 @@ pub(crate) struct Ended {
     pub(crate) stderr: Vec<String>,
 }
 
+/// The statuses with which the proxy says, as shells do, that the command is not executable or not there.
+pub(super) const NOT_EXECUTABLE: i32 = 126;
+pub(super) const NOT_FOUND: i32 = 127;
+
+impl Ended {
+    /// Could the server's command not be run at all? To start it again would be no different.
+    pub(super) fn never_ran(&self) -> bool {
+        matches!(self.code(), Some(NOT_EXECUTABLE | NOT_FOUND))
+    }
+
+    pub(super) fn code(&self) -> Option<i32> {
+        self.status.and_then(|s| s.code())
+    }
+}
+
 /// Why there is no line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoLine {

@@ -1,7 +1,7 @@
 //! The outcome of a test for people.
 
 use super::client::{Handshake, Trouble};
-use super::process::Ended;
+use super::process::{Ended, NOT_EXECUTABLE, NOT_FOUND};
 use super::tail::printable;
 use std::fmt;
 use std::time::Duration;
@@ -45,22 +45,45 @@ impl Failure {
     }
 
     pub(super) fn new(trouble: Trouble, limit: Duration, ended: Ended) -> Self {
+        let mut stderr = ended.stderr;
+        stderr.retain(|l| !repeats(l, &trouble));
         let what = match trouble {
             Trouble::Late(what) => {
                 format!(
-                    "no answer to {what} within {} s; give a slow server more with --timeout",
+                    "no answer to {what} within {} s; give a slow server more with --timeout (one that expects \
+                     `Content-Length` framing never answers)",
                     limit.as_secs()
                 )
             }
             Trouble::Ended => match ended.status {
+                Some(s) if s.code() == Some(NOT_FOUND) => format!("the server's command was not found ({s})"),
+                Some(s) if s.code() == Some(NOT_EXECUTABLE) => {
+                    format!("the server's command cannot be run ({s})")
+                }
                 Some(s) => format!("the server ended before it answered ({s})"),
                 None => "the server closed its output before it answered".into(),
             },
+            Trouble::Unreachable(why) => {
+                format!("the server could not be reached: {why}; check its address, and that it runs")
+            }
+            Trouble::Echo => {
+                "the command sends back what it is sent, as `cat` does; it is no MCP server".into()
+            }
             Trouble::Refused(what, message) => format!("the server refused {what}: {message}"),
             Trouble::Strange(what, got) => format!("the answer to {what} is none that MCP knows: {got}"),
         };
-        Self { what, stderr: ended.stderr }
+        Self { what, stderr }
     }
+}
+
+/// Is it a line of the proxy's own about what the report says already, with the limit that counts here?
+fn repeats(line: &str, trouble: &Trouble) -> bool {
+    line.starts_with("bir-proxy[")
+        && match trouble {
+            Trouble::Late(_) => line.contains("]: the server has not answered for "),
+            Trouble::Unreachable(why) => line.contains(why.as_str()),
+            _ => false,
+        }
 }
 
 impl fmt::Display for Failure {
@@ -70,5 +93,24 @@ impl fmt::Display for Failure {
             write!(f, "\nlast words on stderr:")?;
         }
         self.stderr.iter().try_for_each(|l| write!(f, "\n  {}", printable(l)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_proxys_own_lines_about_the_same_are_dropped() {
+        let waiting = "bir-proxy[x]: the server has not answered for 5 s; a slow start looks like this";
+        let ended = || Ended {
+            status: None,
+            stderr: vec![waiting.into(), "the server has not answered for 5 s".into()],
+        };
+        let late = Failure::new(Trouble::Late("initialize"), Duration::from_secs(3), ended());
+        assert_eq!(late.stderr, ["the server has not answered for 5 s"]);
+        let strange =
+            Failure::new(Trouble::Strange("initialize", "1".into()), Duration::from_secs(3), ended());
+        assert_eq!(strange.stderr.len(), 2);
     }
 }

@@ -5,6 +5,13 @@ use crate::cli::Format;
 use serde_json::{Map, Value, json};
 use toml_edit::{Array, DocumentMut, Item, Table};
 
+/// What to change for hosts whose YAML has another shape (their documentation of 2026).
+pub(crate) const OTHER_YAML: [&str; 2] = [
+    "note: for Continue, mcpServers is a list: write `- name: NAME` instead of `NAME:`; command, args and env stay",
+    "note: for Goose, write extensions instead of mcpServers, cmd instead of command, envs instead of env, and add \
+     `type: stdio`, `name: NAME`, `enabled: true` and `timeout: 300` to the entry",
+];
+
 /// The entry as text that ends with a newline.
 pub(crate) fn render(entry: &Entry, format: Format) -> String {
     match format {

@@ -1,5 +1,6 @@
 //! Headers of a remote server, from `NAME: VALUE` to the JSON object that the proxy reads.
 
+use bir_model::is_reserved_header;
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -11,6 +12,8 @@ pub(crate) enum HeaderError {
     NoColon,
     #[error("`--header {0}: …` has a name that HTTP does not allow; use letters, digits and dashes")]
     Name(String),
+    #[error("`--header {0}: …` is set by the proxy itself and cannot be configured; leave it out")]
+    Reserved(String),
     #[error("`--header {0}: …` has a value with control characters; write it on one line")]
     Value(String),
     #[error("header {0} is given twice; give it once")]
@@ -25,6 +28,9 @@ pub(crate) fn parse_all(given: &[String]) -> Result<Option<String>, HeaderError>
         let (name, value) = (name.trim(), value.trim());
         if HeaderName::from_bytes(name.as_bytes()).is_err() {
             return Err(HeaderError::Name(name.escape_debug().to_string()));
+        }
+        if is_reserved_header(name) {
+            return Err(HeaderError::Reserved(name.into()));
         }
         if HeaderValue::from_str(value).is_err() && HeaderValue::from_bytes(value.as_bytes()).is_err() {
             return Err(HeaderError::Value(name.into()));
@@ -58,6 +64,9 @@ mod tests {
             (&["hunter2"][..], HeaderError::NoColon),
             (&["A B: hunter2"], HeaderError::Name("A B".into())),
             (&[": hunter2"], HeaderError::Name(String::new())),
+            (&["Host: hunter2"], HeaderError::Reserved("Host".into())),
+            (&["content-type: hunter2"], HeaderError::Reserved("content-type".into())),
+            (&["Mcp-Param-Region: hunter2"], HeaderError::Reserved("Mcp-Param-Region".into())),
             (&["A: hun\nter2"], HeaderError::Value("A".into())),
             (&["Key: a", "KEY: hunter2"], HeaderError::Twice("KEY".into())),
         ] {
