@@ -96,8 +96,7 @@ fn ask(port: u16) {
             let _ = std::io::copy(&mut a, &mut b);
         });
         let address = format!("http://127.0.0.1:{}", proxy.port);
-        let proxies =
-            Proxies::from_variables(|name| (name == "https_proxy").then(|| address.clone())).unwrap();
+        let proxies = Proxies::from_variables(|name| (name == "https_proxy").then(|| address.clone()));
         let error = client(proxies).request(get("https://example.test/")).await.err().unwrap();
         assert!(matches!(&error, Error::Tls { host, .. } if host == "example.test:443"), "{error:?}");
         assert!(proxy.seen()[0].starts_with("CONNECT example.test:443 "));

@@ -235,12 +235,14 @@ fn events_of_other_types_are_not_streamed_to_the_host() {
 }
 
 #[test]
-fn blanks_before_a_message_may_be_many() {
+fn blanks_before_a_message_may_be_many_but_not_without_end() {
     run(async {
-        const BLANKS: usize = 64 << 20;
         let server = Server::start(|request, conn| {
-            let block = vec![b' '; 64 * 1024];
-            if request.json()["params"]["kind"] == "events" {
+            let (kind, blanks) = match request.json()["params"]["kind"].as_str().unwrap().split_once(' ') {
+                Some((kind, _)) => (kind.to_owned(), 4096),
+                None => (request.json()["params"]["kind"].as_str().unwrap().to_owned(), 200),
+            };
+            if kind == "events" {
                 conn.events(&[]);
                 conn.chunk(b"data: ");
             } else {
@@ -248,8 +250,8 @@ fn blanks_before_a_message_may_be_many() {
                     b"HTTP/1.1 200 X\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
                 );
             }
-            for _ in 0..BLANKS / block.len() {
-                conn.chunk(&block);
+            for _ in 0..blanks {
+                conn.chunk(&[b' '; 1024]);
             }
             conn.chunk(format!("{}\n\n", ok(&request.id())).as_bytes());
             conn.end_chunks();
@@ -260,6 +262,12 @@ fn blanks_before_a_message_may_be_many() {
             let answer = host.ask(&sized_call(kind, "1")).await;
             assert!(answer.len() < 2048, "{} bytes", answer.len());
             assert_eq!(answer.trim_start(), ok("1"));
+        }
+        for (kind, told) in
+            [("events endless", "closed the stream"), ("json endless", "was not a JSON-RPC response")]
+        {
+            let answer = host.ask(&sized_call(kind, "1")).await;
+            assert!(answer.contains(told), "{answer}");
         }
     });
 }
@@ -383,5 +391,26 @@ fn a_large_message_that_needs_a_length_is_told_so() {
             answer.contains("\"id\":1,") && answer.contains("HTTP 411: it takes no message as large"),
             "{answer}"
         );
+    });
+}
+
+#[test]
+fn a_name_that_no_header_can_say_is_left_out_and_told() {
+    run(async {
+        let server = Server::start(|request, conn| {
+            conn.json(&ok("1"));
+            assert_eq!(request.header("mcp-method"), Some("tools/call"));
+            Then::Keep
+        });
+        let mut host = Host::at(&server.url());
+        for (name, header) in [(r"\ud83d", None), (r"\ud83d\ude00", Some("=?base64?8J+YgA==?="))] {
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}}}}"#
+            );
+            assert_eq!(host.ask(&text).await, ok("1"));
+            assert_eq!(server.seen().last().unwrap().header("mcp-name"), header);
+        }
+        assert_eq!(host.notes.len(), 1);
+        assert!(host.notes[0].contains("mcp-name was left out"), "{:?}", host.notes);
     });
 }

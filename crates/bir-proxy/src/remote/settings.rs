@@ -43,7 +43,8 @@ pub(crate) fn prepare(settings: &Settings<'_>) -> Result<Prepared, String> {
     let headers =
         UpstreamHeaders::from_sources(variable.transpose()?, settings.headers.iter().map(String::as_str))
             .map_err(|error| error.to_string())?;
-    let proxies = Proxies::from_env().map_err(|error| error.to_string())?;
+    let proxies = Proxies::from_env();
+    proxies.check(&target).map_err(|error| error.to_string())?;
     let connect_timeout = connect_timeout(std::env::var_os(CONNECT_TIMEOUT).as_deref())?;
     let options = HttpOptions {
         target,

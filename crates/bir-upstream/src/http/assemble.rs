@@ -15,8 +15,8 @@ pub const HOLD: usize = 256 * 1024;
 
 const MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
-/// Blanks before a message that are handed on with it: 1 KiB. Some servers keep a connection alive with blanks, as
-/// many as it takes.
+/// Blanks before a message that are handed on with it: 1 KiB. Some servers keep a connection alive with blanks; up to
+/// [`HOLD`] bytes of them may come.
 const LEADING_BLANKS: usize = 1024;
 
 /// One message on its way from the upstream.
@@ -28,6 +28,8 @@ pub(crate) struct Assembler<I: Inbox> {
     length: u64,
     breaks: usize,
     mark: usize,
+    /// White space before it so far.
+    blanks: usize,
     /// The first byte that is not blank.
     first: Option<u8>,
     /// Why the rest of this message is not kept. It is read to its end, so that it is known whom it answers.
@@ -71,6 +73,7 @@ impl<I: Inbox> Assembler<I> {
             length: 0,
             breaks: 0,
             mark: 0,
+            blanks: 0,
             first: None,
             refused: None,
             hold: if limit.is_some() { usize::MAX } else { hold },
@@ -109,11 +112,10 @@ impl<I: Inbox> Assembler<I> {
             rest = rest.slice(1..);
         }
         while let Some(at) = memchr::memchr2(b'\r', b'\n', &rest) {
-            // Short runs between breaks (pretty-printed JSON) are joined in one copy instead of one piece
-            // each.
             if self.first.is_none() && at == 0 {
-                let blank = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
-                rest = rest.slice(blank..);
+                let run = rest.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(rest.len());
+                self.blank(run);
+                rest = rest.slice(run..);
                 continue;
             }
             let end = rest.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
@@ -133,6 +135,15 @@ impl<I: Inbox> Assembler<I> {
     /// Whether what is under way went beyond the limit.
     pub(crate) fn is_too_large(&self) -> bool {
         self.refused == Some(Refusal::TooLarge)
+    }
+
+    /// Counts white space before the message. Without end it is no answer.
+    fn blank(&mut self, count: usize) {
+        self.blanks += count;
+        if self.blanks > HOLD {
+            self.take_held();
+            self.refused = Some(Refusal::NoMessage);
+        }
     }
 
     fn usable(&self) -> Result<(), Failure> {
@@ -161,6 +172,7 @@ impl<I: Inbox> Assembler<I> {
         if self.first.is_none() {
             let blank = bytes.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count();
             self.first = bytes.get(blank).copied();
+            self.blank(blank);
             let room = LEADING_BLANKS.saturating_sub(self.held().len());
             bytes = bytes.slice(blank.saturating_sub(room)..);
         }
@@ -201,7 +213,8 @@ impl<I: Inbox> Assembler<I> {
         if self.length <= self.hold as u64 || self.first.is_none() {
             return;
         }
-        // What begins like no message (an error page, a banner) must never be streamed to the host.
+        // What begins like no message (an error page, a banner) must never be streamed to the host, nor held any
+        // longer.
         let held = self.take_held();
         if self.begins_like_a_message() {
             scanner(&mut self.scanner).push(&held);
@@ -244,7 +257,7 @@ impl<I: Inbox> Assembler<I> {
     }
 
     fn begin_again(&mut self) {
-        (self.length, self.breaks, self.mark) = (0, 0, 0);
+        (self.length, self.breaks, self.mark, self.blanks) = (0, 0, 0, 0);
         (self.first, self.refused) = (None, None);
     }
 

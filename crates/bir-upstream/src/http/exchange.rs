@@ -201,12 +201,17 @@ impl<I: Inbox> Shared<I> {
                     && let Some(tool) = job.facts.name.as_deref()
                     && job.facts.method_is("tools/call")
                 {
-                    self.mirror.add(tool, bytes, &mut request.headers);
+                    for header in self.mirror.add(tool, bytes, &mut request.headers) {
+                        self.note_left_out(header.as_str());
+                    }
                 }
                 RequestBody::whole(bytes.clone())
             }
             Payload::Stream(body, _) => body.take().ok_or(Failure::TooLargeToRepeat)?,
         };
+        if job.is_modern() && job.facts.unsayable_name {
+            self.note_left_out("mcp-name");
+        }
         job.entry.sent();
         let pending = self.client.start_on(lease, request)?;
         if !job.is_barrier() {
@@ -215,6 +220,11 @@ impl<I: Inbox> Shared<I> {
         let response = pending.response().await?;
         self.keep_session(job, &response);
         Ok(response)
+    }
+
+    fn note_left_out(&self, header: &str) {
+        self.inbox
+            .note(&format!("host→upstream: {header} was left out: its text holds half a surrogate pair"));
     }
 
     async fn take_answer(self: &Arc<Self>, job: &mut Job, response: Response) -> Result<(), Failure> {

@@ -5,12 +5,13 @@
 //! answer that passes and the values from each call. The list itself is handed on unchanged: a tool whose
 //! marks are invalid stays in it and is called without them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use http::{HeaderMap, HeaderName};
-use serde_json::Value;
 
+use super::members::{elements, exact, get, members};
 use super::protocol_headers;
 
 /// The longest `tools/list` answer that is read for marks: 4 MiB.
@@ -40,18 +41,16 @@ impl Mirror {
         if (!mentioned && known.is_empty()) || answer.len() > MAX_LIST {
             return;
         }
-        let Ok(answer) = serde_json::from_slice::<Value>(answer) else { return };
-        let Some(tools) = answer.pointer("/result/tools").and_then(Value::as_array) else { return };
-        for tool in tools {
-            let Some(name) = tool.get("name").and_then(Value::as_str) else { continue };
+        let Some(tools) = get(answer, "result").and_then(|result| get(result, "tools")) else { return };
+        for tool in elements(tools) {
+            let Some(name) = get(tool, "name").and_then(exact) else { continue };
             let mut marks = Vec::new();
-            let valid = tool
-                .get("inputSchema")
+            let valid = get(tool, "inputSchema")
                 .is_none_or(|schema| collect(schema, &mut Vec::new(), &mut marks).is_ok());
             if valid && !marks.is_empty() {
-                known.insert(name.to_owned(), marks);
+                known.insert(name.into_owned(), marks);
             } else {
-                known.remove(name);
+                known.remove(name.as_ref());
             }
         }
     }
@@ -61,46 +60,82 @@ impl Mirror {
         self.tools.lock().unwrap_or_else(PoisonError::into_inner).contains_key(tool)
     }
 
-    /// Adds the headers of one call.
-    pub(crate) fn add(&self, tool: &str, call: &[u8], headers: &mut HeaderMap) {
+    /// Adds the headers of one call. Returns those left out because no header can say what the argument does.
+    pub(crate) fn add(&self, tool: &str, call: &[u8], headers: &mut HeaderMap) -> Vec<HeaderName> {
         let known = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(marks) = known.get(tool) else { return };
-        let Ok(call) = serde_json::from_slice::<Value>(call) else { return };
-        let Some(arguments) = call.pointer("/params/arguments") else { return };
+        let mut left_out = Vec::new();
+        let Some(marks) = known.get(tool) else { return left_out };
+        let Some(arguments) = get(call, "params").and_then(|params| get(params, "arguments")) else {
+            return left_out;
+        };
         for mark in marks {
-            let value = mark.path.iter().try_fold(arguments, |value, key| value.get(key));
-            let text = match value {
-                Some(Value::String(text)) => text.clone(),
-                Some(Value::Bool(bool)) => bool.to_string(),
-                Some(Value::Number(number)) => match number.as_i64() {
-                    Some(number) if number.abs() <= SAFE_INTEGER => number.to_string(),
-                    _ => continue,
-                },
-                _ => continue,
-            };
-            headers.insert(mark.header.clone(), protocol_headers::encode(&text));
+            let value = mark.path.iter().try_fold(arguments, |value, key| get(value, key));
+            match value.map(said) {
+                Some(Said::Text(text)) => {
+                    headers.insert(mark.header.clone(), protocol_headers::encode(&text));
+                }
+                Some(Said::Unsayable) => left_out.push(mark.header.clone()),
+                Some(Said::Nothing) | None => {}
+            }
         }
+        left_out
     }
+}
+
+/// An argument as a header value.
+enum Said<'a> {
+    Text(Cow<'a, str>),
+    /// `null`, a fraction, an object or an array: these have no header.
+    Nothing,
+    /// A string with half a surrogate pair.
+    Unsayable,
+}
+
+fn said(value: &[u8]) -> Said<'_> {
+    match value.first() {
+        Some(b'"') => exact(value).map_or(Said::Unsayable, Said::Text),
+        Some(b't') => Said::Text("true".into()),
+        Some(b'f') => Said::Text("false".into()),
+        Some(b'-' | b'0'..=b'9') => {
+            integer(value).map_or(Said::Nothing, |number| Said::Text(number.to_string().into()))
+        }
+        _ => Said::Nothing,
+    }
+}
+
+/// The integer that a number is, however it is written: `5`, `5.0`, `0.5e1`.
+fn integer(token: &[u8]) -> Option<i64> {
+    let token = str::from_utf8(token).ok()?;
+    let number = match token.parse::<i64>() {
+        Ok(number) => number,
+        Err(_) => {
+            let number = token.parse::<f64>().ok()?;
+            let exact = number.trunc() == number && number.abs() <= SAFE_INTEGER as f64;
+            exact.then_some(number as i64)?
+        }
+    };
+    (number.unsigned_abs() <= SAFE_INTEGER.unsigned_abs()).then_some(number)
 }
 
 struct Invalid;
 
-fn collect(schema: &Value, path: &mut Vec<String>, marks: &mut Vec<Mark>) -> Result<(), Invalid> {
+fn collect(schema: &[u8], path: &mut Vec<String>, marks: &mut Vec<Mark>) -> Result<(), Invalid> {
     if path.len() >= MAX_DEPTH {
         return Ok(());
     }
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Ok(()) };
-    for (name, property) in properties {
-        path.push(name.clone());
-        if let Some(mark) = property.get("x-mcp-header") {
-            let kind = property.get("type").and_then(Value::as_str);
-            let header = mark
-                .as_str()
+    let Some(properties) = get(schema, "properties") else { return Ok(()) };
+    for (name, property) in members(properties) {
+        // No key of a call could be told to be this one.
+        let Some(name) = exact(name) else { continue };
+        path.push(name.into_owned());
+        if let Some(mark) = get(property, "x-mcp-header") {
+            let header = exact(mark)
                 .filter(|mark| !mark.is_empty())
                 .and_then(|mark| HeaderName::try_from(format!("mcp-param-{mark}")).ok())
                 .ok_or(Invalid)?;
+            let kind = get(property, "type").and_then(exact);
             let twice = marks.iter().any(|other| other.header == header);
-            if twice || !matches!(kind, Some("string" | "integer" | "boolean")) {
+            if twice || !matches!(kind.as_deref(), Some("string" | "integer" | "boolean")) {
                 return Err(Invalid);
             }
             marks.push(Mark { header, path: path.clone() });
@@ -159,5 +194,37 @@ mod tests {
         mirror.learn(LIST.as_bytes());
         mirror.learn(br#"{"result":{"tools":[{"name":"sql","inputSchema":{}}]}}"#);
         assert!(!mirror.concerns("sql"));
+    }
+
+    #[test]
+    fn values_that_no_tree_can_hold_hide_no_header() {
+        let mirror = Mirror::default();
+        let list = LIST.replace("{\"tools\":[", "{\"x\":[1e400,\"\\ud83d\"],\"tools\":[");
+        mirror.learn(list.as_bytes());
+        let region = |arguments: &str| headers(&mirror, "sql", arguments);
+        let expected = [("mcp-param-region".to_owned(), "eu".to_owned())];
+        let deep = format!(r#"{{"region":"eu","x":{}{}}}"#, "[".repeat(5000), "]".repeat(5000));
+        for arguments in [r#"{"region":"eu","x":1e400}"#, r#"{"region":"eu","x":"\ud83d"}"#, &deep] {
+            assert_eq!(region(arguments), expected);
+        }
+        for (written, value) in
+            [("5.0", "5"), ("50e-1", "5"), ("-0", "0"), ("9007199254740991", "9007199254740991")]
+        {
+            let found = region(&format!(r#"{{"options":{{"limit":{written}}}}}"#));
+            assert_eq!(found, [("mcp-param-limit".to_owned(), value.to_owned())]);
+        }
+        for written in ["5.5", "1e400", "9007199254740992", "-1e16", "null", "[5]"] {
+            assert!(region(&format!(r#"{{"options":{{"limit":{written}}}}}"#)).is_empty(), "{written}");
+        }
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_has_no_header() {
+        let mirror = Mirror::default();
+        mirror.learn(LIST.as_bytes());
+        let mut headers = HeaderMap::new();
+        let call = br#"{"params":{"arguments":{"region":"\ud83d","dry":false}}}"#;
+        assert_eq!(mirror.add("sql", call, &mut headers), ["mcp-param-region"]);
+        assert_eq!(headers.len(), 1);
     }
 }

@@ -15,7 +15,7 @@
 //! | Concern | Where |
 //! |---|---|
 //! | what a host message is, which era it speaks | `outgoing` |
-//! | headers made from the body | `protocol_headers`, `mirror` |
+//! | headers made from the body | `protocol_headers`, `mirror`, `members` |
 //! | order of sending, requests in flight | `turns`, `registry` |
 //! | the life of one POST | `exchange` |
 //! | what an answer means, sessions forgotten | `verdict` |
@@ -39,6 +39,7 @@ mod failure;
 mod inbox;
 mod legacy_sse;
 mod listen;
+mod members;
 mod mirror;
 mod outgoing;
 mod protocol_headers;

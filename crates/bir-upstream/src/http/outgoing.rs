@@ -4,6 +4,7 @@ use bir_wire::{Envelope, Field, Kind, Message};
 use bytes::Bytes;
 use http::HeaderValue;
 
+use super::members::exact;
 use super::protocol_headers;
 
 /// The era of one message and what its headers need from it.
@@ -24,6 +25,8 @@ pub(crate) struct Facts {
     pub(crate) method: Option<String>,
     /// `params.name` or `params.uri`, for the methods that have an `Mcp-Name`.
     pub(crate) name: Option<String>,
+    /// Whether that name holds half a surrogate pair, which no header can say.
+    pub(crate) unsayable_name: bool,
     /// `params.requestId` of a cancellation, as written.
     pub(crate) cancels: Option<Bytes>,
     /// The version in `_meta`, which makes a message modern.
@@ -42,7 +45,15 @@ impl Facts {
                 .filter(|element| element.kind() == Kind::Request)
                 .filter_map(|element| element.raw(Field::Id).map(Bytes::copy_from_slice))
                 .collect();
-            return Self { kind, ids, method: None, name: None, cancels: None, version: None };
+            return Self {
+                kind,
+                ids,
+                method: None,
+                name: None,
+                unsayable_name: false,
+                cancels: None,
+                version: None,
+            };
         }
         Self::from_envelope(envelope, kind)
     }
@@ -58,18 +69,21 @@ impl Facts {
             _ => Vec::new(),
         };
         let method = envelope.text(Field::Method).map(|text| text.into_owned());
-        let name = match method.as_deref() {
-            Some("tools/call" | "prompts/get") => envelope.text(Field::ToolName),
-            Some("resources/read") => envelope.text(Field::Uri),
+        let raw_name = match method.as_deref() {
+            Some("tools/call" | "prompts/get") => envelope.raw(Field::ToolName),
+            Some("resources/read") => envelope.raw(Field::Uri),
             _ => None,
-        };
+        }
+        .filter(|raw| raw.starts_with(b"\""));
+        let name = raw_name.and_then(exact).map(|text| text.into_owned());
         let cancels = (method.as_deref() == Some("notifications/cancelled"))
             .then(|| envelope.raw(Field::RequestId).map(Bytes::copy_from_slice))
             .flatten();
         Self {
             kind,
             ids,
-            name: name.map(|text| text.into_owned()),
+            unsayable_name: raw_name.is_some() && name.is_none(),
+            name,
             method,
             cancels,
             version: envelope.text(Field::ProtocolVersion).map(|text| protocol_headers::encode(&text)),
@@ -83,6 +97,7 @@ impl Facts {
     /// Whether the name that a modern header needs is known.
     pub(crate) fn has_needed_name(&self) -> bool {
         self.name.is_some()
+            || self.unsayable_name
             || !matches!(self.method.as_deref(), Some("tools/call" | "prompts/get" | "resources/read"))
     }
 }
