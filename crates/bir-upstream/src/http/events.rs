@@ -112,6 +112,7 @@ impl<I: Inbox> Shared<I> {
                 // Events of other types carry no messages.
                 Part::End(end) if !end.is_message() => assembler.discard(),
                 Part::End(_) => {
+                    let _writing = self.registry.writing();
                     assembler.finish(&self.inbox, |message, bytes| self.look(message, bytes, belongs)).await;
                 }
             }
@@ -165,7 +166,14 @@ impl<I: Inbox> Shared<I> {
         match (belongs.entry, id) {
             (Some(entry), Some(id)) if entry.answered(id) => {}
             (Some(entry), _) if belongs.alone && entry.only_unanswered().is_some() => entry.all_answered(),
-            (_, Some(id)) => self.registry.answered_elsewhere(id),
+            (own, Some(id)) => {
+                // A response that is no other request's is the answer to whose stream it came on.
+                if !self.registry.answered_elsewhere(id)
+                    && let Some(entry) = own.filter(|entry| entry.only_unanswered().is_some())
+                {
+                    entry.all_answered();
+                }
+            }
             _ => {}
         }
     }

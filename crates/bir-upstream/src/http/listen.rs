@@ -65,16 +65,33 @@ impl<I: Inbox> Shared<I> {
     }
 
     /// Begins a new session in the host's name after the upstream forgot the one of `generation`. Of several
-    /// that ask at once, one does it.
+    /// that ask at once, one does it, and all have its outcome.
     pub(crate) async fn reinitialise(self: &Arc<Self>, generation: u64) -> Result<(), Failure> {
+        let (failures, _) = self.state().failed_again.clone();
         let _alone = self.reinit.lock().await;
         let initialize = {
             let state = self.state();
             if state.generation != generation {
                 return Ok(());
             }
+            if state.failed_again.0 != failures {
+                return Err(Failure::Reinitialise(state.failed_again.1.clone()));
+            }
             state.initialize_again()
         };
+        let outcome = self.try_again(initialize).await;
+        if let Err(failure) = &outcome {
+            let why = match failure {
+                Failure::Reinitialise(why) => why.clone(),
+                other => other.to_string(),
+            };
+            let mut state = self.state();
+            state.failed_again = (failures + 1, why);
+        }
+        outcome
+    }
+
+    async fn try_again(self: &Arc<Self>, initialize: Option<Bytes>) -> Result<(), Failure> {
         let again = |why: &str| Failure::Reinitialise(why.to_owned());
         let initialize = initialize.ok_or_else(|| again("the first initialize is not known"))?;
         let fresh = tokio::time::timeout(REINIT_BUDGET, self.handshake(initialize))

@@ -16,8 +16,8 @@
 //! |---|---|
 //! | what a host message is, which era it speaks | `outgoing` |
 //! | headers made from the body | `protocol_headers`, `mirror` |
-//! | order of sending, requests in flight | `turns`, `registry` |
-//! | the life of one POST | `exchange` |
+//! | order of sending, requests in flight | `turns`, `room`, `registry`, `ids` |
+//! | the life of one POST | `job`, `upload`, `exchange` |
 //! | event streams, resuming, the standalone stream | `events`, `listen` |
 //! | session, initialising again | `session` |
 //! | HTTP+SSE of 2024-11-05 | `legacy_sse` |
@@ -35,7 +35,9 @@ mod assemble;
 mod events;
 mod exchange;
 mod failure;
+mod ids;
 mod inbox;
+mod job;
 mod legacy_sse;
 mod listen;
 mod mirror;
@@ -43,11 +45,14 @@ mod outgoing;
 mod protocol_headers;
 mod reach;
 mod registry;
+mod room;
 mod session;
 mod turns;
+mod upload;
 mod upstream;
 
 pub use assemble::HOLD;
 pub use failure::{ERROR_CODE, Failure, error_answer};
 pub use inbox::{Inbox, LargeMessage};
-pub use upstream::{HttpOptions, HttpUpstream, MAX_REQUESTS, Transport, Upload};
+pub use upload::Upload;
+pub use upstream::{HttpOptions, HttpUpstream, MAX_REQUESTS, Transport};
