@@ -366,6 +366,19 @@ pub fn run(test: impl Future<Output = ()>) {
     });
 }
 
+/// Lets this process have so many files open.
+pub fn allow_files(count: u64) {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let mut limit = getrlimit(Resource::Nofile);
+        if limit.current.is_some_and(|current| current < count) {
+            limit.current = Some(limit.maximum.map_or(count, |most| most.min(count)));
+            setrlimit(Resource::Nofile, limit).unwrap();
+        }
+    }
+}
+
 /// Answers the handshake of a plain legacy server; `None` for anything else.
 pub fn handshake(request: &Seen, conn: &mut Conn, session: &str) -> Option<Then> {
     let method = request.rpc_method();
