@@ -54,10 +54,10 @@ impl<I: Inbox> Shared<I> {
             // The host no longer waits: the connection is closed, whatever is still on it.
             () = handle.given_up() => return,
         };
-        job.turn.done();
         if job.facts.method_is("notifications/initialized") && outcome.is_ok() && !job.is_modern() {
-            self.start_listening();
+            self.listen_first().await;
         }
+        job.turn.done();
         let Err(failure) = outcome else { return self.reach.well() };
         job.stop_upload();
         if job.settle().await.is_err() || job.entry.is_cancelled() || self.is_closing() {

@@ -163,6 +163,15 @@ impl Server {
         self.seen.lock().unwrap().clone()
     }
 
+    /// Waits until so many requests came. Copies nothing, for large numbers.
+    pub async fn wait_until(&self, count: usize) {
+        let start = std::time::Instant::now();
+        while self.seen.lock().unwrap().len() < count {
+            assert!(start.elapsed() < 2 * PATIENCE, "waited for {count} requests");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     /// Waits until `count` requests match.
     pub async fn wait_for(&self, count: usize, what: impl Fn(&Seen) -> bool) -> Vec<Seen> {
         let start = std::time::Instant::now();
