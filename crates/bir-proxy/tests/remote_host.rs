@@ -201,6 +201,6 @@ fn an_answer_is_whole_though_the_host_reads_it_after_the_end() {
     let mut written = String::new();
     child.stdout.take().unwrap().read_to_string(&mut written).unwrap();
     let lengths: Vec<_> = written.lines().skip(1).map(str::len).collect();
-    assert_eq!(lengths, [SIZE + 37, SIZE + 37]);
+    assert_eq!(lengths, [SIZE + 36, SIZE + 36]);
     assert_eq!(end_of(child), "");
 }
