@@ -144,6 +144,7 @@ impl<I: Inbox> Shared<I> {
                 Part::DataNewline => assembler.line_break(),
                 Part::End(end) if !end.is_message() => assembler.discard(),
                 Part::End(_) => {
+                    let _writing = self.registry.writing();
                     let look =
                         |message: &Message<'_>, bytes: Option<&Bytes>| self.look(message, bytes, belongs);
                     match assembler.finish(&self.inbox, look).await {
@@ -174,7 +175,9 @@ impl<I: Inbox> Shared<I> {
             let Some(id) = id.or(own) else { continue };
             match belongs.entry {
                 Some(entry) if entry.answered(&id) => {}
-                _ => self.registry.answered_elsewhere(&id),
+                _ => {
+                    let _ = self.registry.answered_elsewhere(&id);
+                }
             }
             self.answer_with(&id, &Failure::TooLarge).await;
         }
@@ -237,7 +240,14 @@ impl<I: Inbox> Shared<I> {
         match (belongs.entry, id) {
             (Some(entry), Some(id)) if entry.answered(id) => {}
             (Some(entry), _) if belongs.alone && entry.only_unanswered().is_some() => entry.all_answered(),
-            (_, Some(id)) => self.registry.answered_elsewhere(id),
+            (own, Some(id)) => {
+                // A response that is no other request's is the answer to whose stream it came on.
+                if !self.registry.answered_elsewhere(id)
+                    && let Some(entry) = own.filter(|entry| entry.only_unanswered().is_some())
+                {
+                    entry.all_answered();
+                }
+            }
             _ => {}
         }
     }

@@ -8,8 +8,8 @@ use bir_wire::{Field, Kind, Message, Scanner};
 use bytes::Bytes;
 
 use super::assemble::{lacks_id, with_id};
-use super::exchange::{Job, Payload};
 use super::inbox::Inbox;
+use super::job::{Job, Payload};
 use super::protocol_headers;
 use super::upstream::Shared;
 use super::{Failure, Transport};
@@ -53,6 +53,7 @@ impl<I: Inbox> Shared<I> {
         if !is_json || !is_answer(&body) {
             return Err(refused);
         }
+        let _writing = self.registry.writing();
         let body = Bytes::from(flat(body));
         let mut scanner = Scanner::default();
         let message = scanner.finish_whole(&body);
