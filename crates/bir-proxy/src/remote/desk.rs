@@ -35,7 +35,7 @@ impl Desk {
         }
     }
 
-    pub(crate) fn pen(&self) -> &Pen {
+    pub(crate) fn pen(&self) -> &Arc<Pen> {
         &self.pen
     }
 }

@@ -12,32 +12,38 @@
 //! they are complete, and wait for the pen.
 //!
 //! The end: when the host closes stdin, what is in flight has [`FAREWELL`] to be answered; a signal, a closed
-//! stdout or an upstream that is gone for good end the relay at once. A legacy session is deleted, within a
+//! stdout or an upstream that is gone for good end the relay at once. A host that hung up is read to its end, unless
+//! the upstream takes nothing for [`STUCK`]. A legacy session is deleted, within a
 //! second. The exit status is 0, 1 when the upstream could not be
 //! used, or 128+N after signal N.
 
 mod desk;
 mod lines;
+mod outside;
 mod pen;
 mod pipe;
 mod settings;
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use bir_tap::{Conversation, SystemClock, Tap};
 use bir_upstream::http::HttpUpstream;
-use tokio::sync::mpsc;
 
 use self::desk::Desk;
 use self::lines::Lines;
+use self::outside::{Outside, allow_connections};
 use self::pen::Pen;
 use self::pipe::Source;
 pub(crate) use self::settings::{Prepared, Settings, prepare};
-use crate::{exit, log, watch};
+use crate::{exit, log};
 
 /// How long requests in flight may take once the host has closed stdin and goes on reading: as long as in front of a
 /// child. A host that wants to go sooner sends a signal.
 const FAREWELL: Duration = Duration::from_secs(30);
+
+/// How long the upstream may take nothing of what a host wrote that has hung up.
+const STUCK: Duration = Duration::from_secs(10);
 
 /// Relays until the session is over. Returns the exit status.
 pub(crate) fn run(prepared: Prepared, tap: Option<Box<dyn Tap>>) -> u8 {
@@ -59,13 +65,14 @@ async fn relay(prepared: Prepared, tap: Option<Box<dyn Tap>>) -> u8 {
     if let Some(tap) = tap {
         conversation.attach(tap);
     }
+    allow_connections();
     let stay_up = prepared.stay_up;
     let desk = Desk::new(conversation, Pen::stdout());
     let upstream = HttpUpstream::new(prepared.options, desk.clone());
     let mut outside = Outside::watch();
     let code = tokio::select! {
         biased;
-        code = session(&upstream, &desk, stay_up) => code,
+        code = session(&upstream, &desk, stay_up, outside.hang_up()) => code,
         code = outside.end() => code,
     };
     // A second signal means at once.
@@ -77,7 +84,12 @@ async fn relay(prepared: Prepared, tap: Option<Box<dyn Tap>>) -> u8 {
     code
 }
 
-async fn session(upstream: &HttpUpstream<Desk>, desk: &Desk, stay_up: bool) -> u8 {
+async fn session(
+    upstream: &HttpUpstream<Desk>,
+    desk: &Desk,
+    stay_up: bool,
+    hang_up: impl Future<Output = ()>,
+) -> u8 {
     if let Err(failure) = upstream.connect().await {
         log::error!("the event stream could not be opened: {failure}");
         if !stay_up {
@@ -86,16 +98,39 @@ async fn session(upstream: &HttpUpstream<Desk>, desk: &Desk, stay_up: bool) -> u
     }
     let mut source = Source::stdin();
     let mut lines = Lines::new();
+    // Steps of reading the host: a step that is under way, or none any more.
+    let reads = Cell::new(Some(0_u64));
     let reading = async {
         while let Some(chunk) = source.chunk().await {
             lines.feed(chunk, upstream, desk).await;
+            reads.set(reads.get().map(|count| count + 1));
         }
         lines.end(upstream, desk).await;
-        let _ = tokio::time::timeout(FAREWELL, upstream.settled()).await;
+        reads.set(None);
+        if tokio::time::timeout(FAREWELL, upstream.settled()).await.is_err() {
+            match upstream.open_requests() {
+                0 => log::warn!("the host has closed stdin and does not read the last answers"),
+                open => log::warn!(
+                    "the host has closed stdin; {open} of its requests had no answer within {} s",
+                    FAREWELL.as_secs()
+                ),
+            }
+        }
+    };
+    let stuck = async {
+        hang_up.await;
+        while let Some(before) = reads.get() {
+            tokio::time::sleep(STUCK).await;
+            if reads.get() == Some(before) {
+                return log::warn!("the host has hung up, and the upstream does not take what is left");
+            }
+        }
+        std::future::pending().await
     };
     tokio::select! {
         biased;
         () = reading => if upstream.never_reached() { exit::UPSTREAM } else { 0 },
+        () = stuck => 0,
         () = desk.pen().broken() => 0,
         () = upstream.gone(), if !stay_up => {
             log::error!("the upstream's event stream has ended");
@@ -120,35 +155,4 @@ async fn refuse_all(desk: &Desk, why: &str) -> u8 {
     };
     let _ = tokio::time::timeout(FIRST_WORDS, listening).await;
     exit::UPSTREAM
-}
-
-/// What ends the relay from outside: a signal, or the end of the host's process.
-struct Outside(mpsc::UnboundedReceiver<u8>);
-
-impl Outside {
-    fn watch() -> Self {
-        let (tell, told) = mpsc::unbounded_channel();
-        let of_host = tell.clone();
-        let signals = watch::signals(move |signal| {
-            let _ = tell.send(exit::by(signal));
-        });
-        let host = watch::host(move |fate| {
-            // A host that only hung up is read to its end.
-            if fate == watch::HostFate::Ended {
-                let _ = of_host.send(0);
-            }
-        });
-        if let Err(e) = signals.and(host) {
-            log::warn!("signals or the end of the host may go unnoticed: {e}");
-        }
-        Self(told)
-    }
-
-    /// Waits for the end, and says with which status to exit.
-    async fn end(&mut self) -> u8 {
-        match self.0.recv().await {
-            Some(code) => code,
-            None => std::future::pending().await,
-        }
-    }
 }

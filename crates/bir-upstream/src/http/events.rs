@@ -9,6 +9,7 @@ use bir_wire::{Field, Kind, Message};
 use bytes::Bytes;
 
 use super::assemble::{Assembler, Finished, HOLD, Verdict, lacks_id};
+use super::ids::same_value;
 use super::inbox::Inbox;
 use super::outgoing::Facts;
 use super::registry::Entry;
@@ -84,7 +85,9 @@ fn is_useless(message: &Message<'_>, belongs: &Belongs<'_>) -> bool {
         Kind::NotJson(_) => !message.envelope().has(Field::Method),
         Kind::Other => belongs.alone,
         Kind::ErrorResponse if !is_response(message) => {
-            lacks_id(message) || (belongs.alone && entry.only_unanswered().as_deref() != id)
+            lacks_id(message)
+                || (belongs.alone
+                    && !entry.only_unanswered().zip(id).is_some_and(|(own, id)| same_value(&own, id)))
         }
         _ => false,
     }
@@ -139,6 +142,7 @@ impl<I: Inbox> Shared<I> {
                 Part::DataNewline => assembler.line_break(),
                 Part::End(end) if !end.is_message() => assembler.discard(),
                 Part::End(_) => {
+                    let _writing = self.registry.writing();
                     let look =
                         |message: &Message<'_>, bytes: Option<&Bytes>| self.look(message, bytes, belongs);
                     match assembler.finish(&self.inbox, look).await {
@@ -163,10 +167,14 @@ impl<I: Inbox> Shared<I> {
         }
         for id in ids {
             let own = belongs.entry.and_then(Entry::only_unanswered);
-            let Some(id) = id.or(own) else { continue };
+            // The host knows its id as it wrote it.
+            let own = own.filter(|own| id.as_ref().is_none_or(|id| same_value(id, own)));
+            let Some(id) = own.or(id) else { continue };
             match belongs.entry {
                 Some(entry) if entry.answered(&id) => {}
-                _ => self.registry.answered_elsewhere(&id),
+                _ => {
+                    self.registry.answered_elsewhere(&id);
+                }
             }
             self.answer_with(&id, &Failure::TooLarge).await;
         }
@@ -229,7 +237,14 @@ impl<I: Inbox> Shared<I> {
         match (belongs.entry, id) {
             (Some(entry), Some(id)) if entry.answered(id) => {}
             (Some(entry), _) if belongs.alone && entry.only_unanswered().is_some() => entry.all_answered(),
-            (_, Some(id)) => self.registry.answered_elsewhere(id),
+            (own, Some(id)) => {
+                // A response that is no other request's is the answer to whose stream it came on.
+                if !self.registry.answered_elsewhere(id)
+                    && let Some(entry) = own.filter(|entry| entry.only_unanswered().is_some())
+                {
+                    entry.all_answered();
+                }
+            }
             _ => {}
         }
     }

@@ -17,18 +17,17 @@ use bir_net::{Lease, Request, RequestBody, Response, Target};
 use bir_wire::Scanner;
 use bytes::Bytes;
 use http::Method;
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::events::{Belongs, Place};
 use super::failure::{error_answer, media_type};
 use super::inbox::Inbox;
+use super::job::{Job, Payload};
 use super::legacy_sse::Link;
 use super::listen::LASTED;
-use super::outgoing::{Era, Facts};
+use super::outgoing::Era;
 use super::protocol_headers::{self, SessionHeaders};
-use super::registry::Entry;
-use super::turns::Turn;
-use super::upstream::Shared;
+use super::turns::Ended;
+use super::upstream::{Shared, spawn};
 use super::verdict::{error_body, is_answer, says_session_is_gone};
 use super::{Failure, Transport};
 
@@ -37,64 +36,27 @@ const MAX_RESUMES: u32 = 4;
 /// How often a request that was taken without an answer looks whether the standalone stream is still there.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The bytes of a message.
-pub(crate) enum Payload {
-    /// Held, so that it can be sent again.
-    Whole(Bytes),
-    /// Streamed; what it was is known when it is complete.
-    Stream(Option<RequestBody>, Option<oneshot::Receiver<Facts>>),
-}
-
-/// One message on its way.
-pub(crate) struct Job {
-    pub(crate) facts: Facts,
-    pub(crate) era: Era,
-    pub(crate) payload: Payload,
-    pub(crate) turn: Turn,
-    pub(crate) entry: Entry,
-    pub(crate) permit: Option<OwnedSemaphorePermit>,
-}
-
-impl Job {
-    /// Whether later messages must wait for the answer: they need what the handshake settles.
-    fn is_barrier(&self) -> bool {
-        self.era == Era::Legacy
-            && (self.facts.method_is("initialize") || self.facts.method_is("notifications/initialized"))
-    }
-
-    fn is_modern(&self) -> bool {
-        self.era != Era::Legacy
-    }
-
-    fn belongs(&self, alone: bool) -> Belongs<'_> {
-        Belongs { entry: Some(&self.entry), facts: Some(&self.facts), alone, modern: self.is_modern() }
-    }
-
-    /// Waits until a streamed message is complete, so that its id is known.
-    async fn settle(&mut self) -> Result<(), Failure> {
-        if let Payload::Stream(_, facts) = &mut self.payload
-            && let Some(facts) = facts.take()
-        {
-            self.facts = facts.await.map_err(|_| Failure::HostGone)?;
-            self.entry.expect(&self.facts.ids);
-        }
-        Ok(())
-    }
-}
+/// How long what follows waits for the upstream to take `notifications/initialized`.
+const INITIALIZED_BUDGET: Duration = Duration::from_secs(10);
+const LATE_INITIALIZED: &str =
+    "the upstream has not taken notifications/initialized in time; what follows is sent all the same";
 
 impl<I: Inbox> Shared<I> {
     /// Sends a message and sees to it that the host gets an answer if it wants one.
     pub(crate) async fn run(self: Arc<Self>, mut job: Job) {
-        let outcome = self.exchange(&mut job).await;
-        job.turn.done();
+        let handle = job.entry.handle();
+        let outcome = tokio::select! {
+            biased;
+            outcome = self.exchange(&mut job) => outcome,
+            // The host no longer waits: the connection is closed, whatever is still on it.
+            () = handle.given_up() => return,
+        };
         if job.facts.method_is("notifications/initialized") && outcome.is_ok() && !job.is_modern() {
-            self.start_listening();
+            self.listen_first().await;
         }
+        job.turn.done();
         let Err(failure) = outcome else { return self.reach.well() };
-        if let Payload::Stream(body, _) = &mut job.payload {
-            // Nobody takes the rest: whoever supplies it must not wait.
-            *body = None;
-        }
+        job.stop_upload();
         if job.settle().await.is_err() || job.entry.is_cancelled() || self.is_closing() {
             return;
         }
@@ -105,8 +67,13 @@ impl<I: Inbox> Shared<I> {
         } else if let Some(line) = self.reach.failed(&failure) {
             self.inbox.note(&line);
         }
+        self.refuse(&ids, &failure).await;
+    }
+
+    pub(crate) async fn refuse(&self, ids: &[Bytes], failure: &Failure) {
+        let _writing = self.registry.writing();
         for id in ids {
-            self.answer_with(&id, &failure).await;
+            self.answer_with(id, failure).await;
         }
     }
 
@@ -126,6 +93,7 @@ impl<I: Inbox> Shared<I> {
             let target = self.target_for(job);
             let lease = self.client.lease(&target).await;
             job.turn.come().await;
+            self.limit_turn(job);
             let (link, session, generation) = {
                 let state = self.state();
                 (state.link.clone(), state.session.clone(), state.generation)
@@ -141,6 +109,7 @@ impl<I: Inbox> Shared<I> {
                 return self.take_answer(job, response).await;
             }
             let (is_json, body) = Box::pin(error_body(response)).await;
+            job.stop_upload();
             job.settle().await?;
             let may_repeat =
                 !repeated && !job.is_modern() && session.id.is_some() && !job.facts.ids.is_empty();
@@ -159,6 +128,18 @@ impl<I: Inbox> Shared<I> {
                 }
             }
             return Box::pin(self.take_refusal(job, status, is_json, body)).await;
+        }
+    }
+
+    /// What follows the handshake waits until the upstream has taken its last message, but not for ever.
+    fn limit_turn(self: &Arc<Self>, job: &mut Job) {
+        if job.is_barrier() && job.facts.method_is("notifications/initialized") {
+            let (shared, ended) = (self.clone(), job.turn.limit(INITIALIZED_BUDGET));
+            spawn(async move {
+                if ended.await == Ended::Late {
+                    shared.inbox.note(LATE_INITIALIZED);
+                }
+            });
         }
     }
 
@@ -207,7 +188,7 @@ impl<I: Inbox> Shared<I> {
                 }
                 RequestBody::whole(bytes.clone())
             }
-            Payload::Stream(body, _) => body.take().ok_or(Failure::TooLargeToRepeat)?,
+            Payload::Stream(body, ..) => body.take().ok_or(Failure::TooLargeToRepeat)?,
         };
         if job.is_modern() && job.facts.unsayable_name {
             self.note_left_out("mcp-name");
@@ -272,13 +253,14 @@ impl<I: Inbox> Shared<I> {
         if assembler.is_empty() {
             return Box::pin(self.answer_elsewhere(job, status)).await;
         }
+        let _writing = self.registry.writing();
         assembler.finish(&self.inbox, |message, bytes| self.look(message, bytes, &belongs)).await;
         if job.entry.is_answered() { Ok(()) } else { Err(Failure::NotAResponse) }
     }
 
     async fn take_events(&self, job: &mut Job, response: Response) -> Result<(), Failure> {
         let mut place = Place::default();
-        let Job { facts, entry, turn, permit, era, .. } = job;
+        let Job { facts, entry, turn, era, .. } = job;
         let modern = *era != Era::Legacy;
         let belongs = Belongs { entry: Some(entry), facts: Some(facts), alone: false, modern };
         let mut stream = Some(response);
@@ -295,7 +277,6 @@ impl<I: Inbox> Shared<I> {
                     () = entry.until_answered(), if wanted => {
                         // Answered: whoever waits for this may go on, also while the stream stays open.
                         turn.done();
-                        *permit = None;
                         reading.await
                     }
                 };
@@ -358,6 +339,7 @@ impl<I: Inbox> Shared<I> {
         if !response.status().is_success() {
             let status = response.status().as_u16();
             let (is_json, body) = error_body(response).await;
+            job.stop_upload();
             job.settle().await?;
             return self.take_refusal(job, status, is_json, body).await;
         }

@@ -55,6 +55,9 @@ pub enum Failure {
     /// The event stream of an HTTP+SSE upstream did not begin as it must.
     #[error("the event stream did not begin with an endpoint: {0}")]
     NoEndpoint(&'static str),
+    /// Too much is under way already.
+    #[error("too many requests wait for the upstream; this one was not sent")]
+    Crowded,
     /// The host stopped sending in the middle of a message.
     #[error("the message was not sent completely")]
     HostGone,

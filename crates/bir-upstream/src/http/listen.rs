@@ -8,6 +8,7 @@ use bir_wire::sse::{Decoder, Part};
 use bir_wire::{Field, Kind, Scanner};
 use bytes::Bytes;
 use http::Method;
+use tokio::sync::oneshot;
 
 use super::Failure;
 use super::events::{Belongs, Place};
@@ -23,6 +24,8 @@ pub(super) const LASTED: Duration = Duration::from_secs(5);
 /// Failures in a row after which the stream is only tried again once the server has answered a message: a dead server is
 /// not dialled for weeks on behalf of a host that says nothing.
 const PATIENCE: u32 = 6;
+/// How long what follows the handshake waits for the standalone stream.
+const FIRST_ANSWER: Duration = Duration::from_millis(500);
 /// How long a forgotten session may take to be initialised again.
 const REINIT_BUDGET: Duration = Duration::from_secs(30);
 /// The longest answer to our own `initialize` that is read.
@@ -31,25 +34,38 @@ const MAX_REINIT_ANSWER: usize = 1024 * 1024;
 const INITIALIZED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 impl<I: Inbox> Shared<I> {
-    /// Opens the standalone stream in the background, in place of an earlier one.
-    pub(crate) fn start_listening(self: &Arc<Self>) {
+    /// Opens the standalone stream in the background, in place of an earlier one. What is returned is ready when
+    /// the upstream has answered or there is nothing to wait for.
+    pub(crate) fn start_listening(self: &Arc<Self>) -> oneshot::Receiver<()> {
+        let (answered, first_answer) = oneshot::channel();
         if self.is_closing() || self.state().link.is_some() {
-            return;
+            return first_answer;
         }
-        let task = spawn(self.clone().listen());
+        let task = spawn(self.clone().listen(answered));
         let mut state = self.state();
         state.initialized = true;
         state.stop_listening();
         state.listening = Some(task);
+        first_answer
     }
 
-    async fn listen(self: Arc<Self>) {
+    /// Opens the standalone stream once the handshake is over, and lets it be there before anything is asked: what
+    /// a server sends there while no stream is open, such as a request in the middle of a call, is lost.
+    pub(crate) async fn listen_first(self: &Arc<Self>) {
+        // Late or never is no fault: servers need not have this stream, nor begin it before there is an event.
+        let _ = tokio::time::timeout(FIRST_ANSWER, self.start_listening()).await;
+    }
+
+    async fn listen(self: Arc<Self>, answered: oneshot::Sender<()>) {
+        let mut answered = Some(answered);
         let mut place = Place::default();
         let mut heard = self.reach.heard();
         let (mut attempt, mut failures) = (0_u32, 0_u32);
         loop {
             heard.mark_unchanged();
-            match self.get_events(place.last_event_id.as_deref()).await {
+            let got = self.get_events(place.last_event_id.as_deref()).await;
+            drop(answered.take());
+            match got {
                 Got::Stream(response) => {
                     let since = Instant::now();
                     let further = self.read_events(*response, &Belongs::NOBODY, &mut place).await;
@@ -76,16 +92,33 @@ impl<I: Inbox> Shared<I> {
     }
 
     /// Begins a new session in the host's name after the upstream forgot the one of `generation`. Of several
-    /// that ask at once, one does it.
+    /// that ask at once, one does it, and all have its outcome.
     pub(crate) async fn reinitialise(self: &Arc<Self>, generation: u64) -> Result<(), Failure> {
+        let (failures, _) = self.state().failed_again.clone();
         let _alone = self.reinit.lock().await;
         let initialize = {
             let state = self.state();
             if state.generation != generation {
                 return Ok(());
             }
+            if state.failed_again.0 != failures {
+                return Err(Failure::Reinitialise(state.failed_again.1.clone()));
+            }
             state.initialize_again()
         };
+        let outcome = self.try_again(initialize).await;
+        if let Err(failure) = &outcome {
+            let why = match failure {
+                Failure::Reinitialise(why) => why.clone(),
+                other => other.to_string(),
+            };
+            let mut state = self.state();
+            state.failed_again = (failures + 1, why);
+        }
+        outcome
+    }
+
+    async fn try_again(self: &Arc<Self>, initialize: Option<Bytes>) -> Result<(), Failure> {
         let again = |why: &str| Failure::Reinitialise(why.to_owned());
         let initialize = initialize.ok_or_else(|| again("the first initialize is not known"))?;
         let fresh = tokio::time::timeout(REINIT_BUDGET, self.handshake(initialize))
@@ -99,7 +132,7 @@ impl<I: Inbox> Shared<I> {
         };
         self.inbox.note("the upstream forgot the session; it was initialised again");
         if listened {
-            self.start_listening();
+            self.listen_first().await;
         }
         Ok(())
     }

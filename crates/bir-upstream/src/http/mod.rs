@@ -16,8 +16,8 @@
 //! |---|---|
 //! | what a host message is, which era it speaks | `outgoing` |
 //! | headers made from the body | `protocol_headers`, `mirror`, `members` |
-//! | order of sending, requests in flight | `turns`, `registry` |
-//! | the life of one POST | `exchange` |
+//! | order of sending, requests in flight | `turns`, `room`, `registry`, `ids` |
+//! | the life of one POST | `job`, `upload`, `exchange` |
 //! | what an answer means, sessions forgotten | `verdict` |
 //! | event streams, resuming, the standalone stream | `events`, `listen` |
 //! | session, initialising again | `session` |
@@ -36,7 +36,9 @@ mod assemble;
 mod events;
 mod exchange;
 mod failure;
+mod ids;
 mod inbox;
+mod job;
 mod legacy_sse;
 mod listen;
 mod members;
@@ -45,12 +47,15 @@ mod outgoing;
 mod protocol_headers;
 mod reach;
 mod registry;
+mod room;
 mod session;
 mod turns;
+mod upload;
 mod upstream;
 mod verdict;
 
 pub use assemble::HOLD;
 pub use failure::{ERROR_CODE, Failure, error_answer};
 pub use inbox::{Inbox, LargeMessage};
-pub use upstream::{HttpOptions, HttpUpstream, MAX_REQUESTS, Transport, Upload};
+pub use upload::Upload;
+pub use upstream::{HttpOptions, HttpUpstream, MAX_REQUESTS, Transport};

@@ -26,6 +26,8 @@ pub(crate) struct State {
     initialize: Option<(Bytes, Span)>,
     /// Counts sessions, so that a rejection can be told from one of an earlier session.
     pub(crate) generation: u64,
+    /// How often initialising again failed, and why it did the last time.
+    pub(crate) failed_again: (u64, String),
     /// Whether the host finished a legacy handshake.
     pub(crate) initialized: bool,
     /// The version of the last modern message.
@@ -63,9 +65,9 @@ impl State {
         }
     }
 
-    /// The host begins a legacy session. An earlier one is over.
-    pub(crate) fn begin(&mut self, bytes: &Bytes, message: &Message<'_>) {
-        self.session = SessionHeaders::default();
+    /// The host begins a legacy session. An earlier one is over, and returned.
+    pub(crate) fn begin(&mut self, bytes: &Bytes, message: &Message<'_>) -> SessionHeaders {
+        let former = std::mem::take(&mut self.session);
         self.initialized = false;
         self.generation += 1;
         self.initialize = match message.envelope().span(Field::Id) {
@@ -73,6 +75,7 @@ impl State {
             _ => None,
         };
         self.stop_listening();
+        former
     }
 
     pub(crate) fn stop_listening(&mut self) {
@@ -116,7 +119,7 @@ mod tests {
         let mut state = State::default();
         with_message(
             r#"{ "jsonrpc":"2.0", "method":"initialize", "params":{"x":1e400}, "id" : "id" }"#,
-            |bytes, message| state.begin(&bytes, message),
+            |bytes, message| drop(state.begin(&bytes, message)),
         );
         assert_eq!(
             state.initialize_again().unwrap(),

@@ -4,6 +4,7 @@
 //! written. Connections are opened beside each other; only the writing is in order.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -18,6 +19,13 @@ pub(crate) struct Turns {
 pub(crate) struct Turn {
     before: Option<oneshot::Receiver<()>>,
     done: Option<oneshot::Sender<()>>,
+}
+
+/// How a turn that was limited ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    InTime,
+    Late,
 }
 
 impl Turns {
@@ -40,6 +48,17 @@ impl Turn {
             // A dropped sender means the same as a sent one.
             let _ = before.await;
             self.before = None;
+        }
+    }
+
+    /// Lets the next message go after `limit` even if this one is not done. Returns how it ended.
+    pub(crate) fn limit(&mut self, limit: Duration) -> impl Future<Output = Ended> + Send + use<> {
+        let (done, ours) = oneshot::channel();
+        let next = self.done.replace(done);
+        async move {
+            let late = tokio::time::timeout(limit, ours).await.is_err();
+            drop(next);
+            if late { Ended::Late } else { Ended::InTime }
         }
     }
 

@@ -4,35 +4,39 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bir_net::{BodySender, Client, ClientOptions, Proxies, Request, RequestBody, Target};
+use bir_net::{Client, ClientOptions, Proxies, Request, Target};
 use bir_wire::{Envelope, Field, Kind, Message};
 use bytes::Bytes;
 use http::{HeaderValue, Method};
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::Failure;
-use super::exchange::{Job, Payload};
 use super::inbox::Inbox;
+use super::job::{Job, Payload};
 use super::legacy_sse::Link;
 use super::mirror::Mirror;
 use super::outgoing::{Era, Facts};
-use super::protocol_headers;
+use super::protocol_headers::{self, SessionHeaders};
 use super::reach::Reach;
 use super::registry::{Cancelled, Registry};
+use super::room::Room;
 use super::session::State;
 use super::turns::{Turn, Turns};
+use super::upload::Upload;
 use crate::headers::UpstreamHeaders;
 
-/// Requests in flight at once; further ones wait in order. Notifications and answers of the host are not
-/// counted.
-pub const MAX_REQUESTS: usize = 64;
-/// Messages of any kind that may be under way before the host is no longer read.
-const MAX_UNDER_WAY: usize = 1024;
+/// Requests in flight at once; further ones wait in order. Subscriptions, which last as long as the session, are not
+/// counted, nor are notifications and answers of the host. So many that calls which wait for further calls (a tool
+/// that asks the host, which calls a tool) do not take every place.
+pub const MAX_REQUESTS: usize = 1024;
 /// How long ending a session may take.
 const DELETE_BUDGET: Duration = Duration::from_secs(1);
 /// How long the answers to what was in flight may take to be written once an HTTP+SSE stream dropped.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
+
+/// How long messages that want no answer may take to be delivered when the session ends.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// How often is looked whether all is answered when the session ends.
 const SETTLE_LOOK: Duration = Duration::from_millis(5);
@@ -79,8 +83,7 @@ pub(crate) struct Shared<I: Inbox> {
     pub(crate) reach: Reach,
     state: Mutex<State>,
     turns: Turns,
-    permits: Arc<Semaphore>,
-    under_way: Arc<Semaphore>,
+    room: Room,
     gone: watch::Sender<bool>,
 }
 
@@ -121,8 +124,7 @@ impl<I: Inbox> HttpUpstream<I> {
             reach: Reach::default(),
             state: Mutex::default(),
             turns: Turns::default(),
-            permits: Arc::new(Semaphore::new(MAX_REQUESTS)),
-            under_way: Arc::new(Semaphore::new(MAX_UNDER_WAY)),
+            room: Room::default(),
             gone: watch::Sender::new(false),
         }))
     }
@@ -149,8 +151,8 @@ impl<I: Inbox> HttpUpstream<I> {
     /// Sends one complete message of the host, with or without its line end.
     ///
     /// Must be called by one task, message after message: the order of calls is the order of sending. Returns
-    /// when the message has its place in that order; waits only while more than a thousand messages are under
-    /// way.
+    /// when the message has its place in that order. Waits only while too much is under way, for some seconds:
+    /// a request that finds no room then is answered with an error.
     pub async fn send(&self, bytes: Bytes, message: &Message<'_>) {
         if message.kind() == Kind::Blank {
             return;
@@ -161,7 +163,7 @@ impl<I: Inbox> HttpUpstream<I> {
         let era = {
             let mut state = shared.state();
             if facts.method_is("initialize") && facts.kind == Kind::Request {
-                state.begin(&bytes, message);
+                shared.end_in_turn(state.begin(&bytes, message));
             }
             state.era(&facts)
         };
@@ -173,34 +175,41 @@ impl<I: Inbox> HttpUpstream<I> {
                 Cancelled::Unknown | Cancelled::MustBeSent => {}
             }
         }
-        let room = shared.under_way.clone().acquire_owned().await;
-        let entry = shared.registry.enter(facts.ids.clone(), modern);
-        if facts.method_is("subscriptions/listen") {
+        let place = if facts.cancels.is_some() { None } else { shared.room.take(bytes.len()).await };
+        if place.is_none() && !facts.ids.is_empty() {
+            let shared = shared.clone();
+            // Not here: a host that waits for us to read does not read either.
+            spawn(async move { shared.refuse(&facts.ids, &Failure::Crowded).await });
+            return;
+        }
+        let entry = shared.registry.enter(&facts.ids, modern);
+        let lasts = facts.method_is("subscriptions/listen");
+        if lasts {
             entry.lasts();
         }
         let handle = entry.handle();
         let payload = Payload::Whole(bytes);
         let shared = shared.clone();
-        let permit =
-            if facts.ids.is_empty() { None } else { Some(shared.permits.clone().try_acquire_owned()) };
-        let task = match permit {
-            Some(Err(_)) => spawn(async move {
-                let _room = room;
-                let permit = shared.permits.clone().acquire_owned().await.ok();
+        let counts = !facts.ids.is_empty() && !lasts;
+        let permit = if counts { shared.room.turn_now() } else { None };
+        let task = if counts && permit.is_none() {
+            spawn(async move {
+                let _place = place;
+                entry.hold(shared.room.turn(|text| shared.inbox.note(text)).await);
                 let turn = shared.turns.take();
-                shared.run(Job { facts, era, payload, turn, entry, permit }).await;
-            }),
-            permit => {
-                let turn = match facts.kind {
-                    Kind::Response | Kind::ErrorResponse => Turn::none(),
-                    _ => shared.turns.take(),
-                };
-                let job = Job { facts, era, payload, turn, entry, permit: permit.and_then(Result::ok) };
-                spawn(async move {
-                    let _room = room;
-                    shared.run(job).await;
-                })
-            }
+                shared.run(Job { facts, era, payload, turn, entry }).await;
+            })
+        } else {
+            entry.hold(permit);
+            let turn = match facts.kind {
+                Kind::Response | Kind::ErrorResponse => Turn::none(),
+                _ => shared.turns.take(),
+            };
+            let job = Job { facts, era, payload, turn, entry };
+            spawn(async move {
+                let _place = place;
+                shared.run(job).await;
+            })
         };
         handle.set_task(task);
     }
@@ -229,15 +238,13 @@ impl<I: Inbox> HttpUpstream<I> {
         if !ready {
             return None;
         }
-        let (sender, body) = RequestBody::stream();
-        let (facts_sender, facts_receiver) = oneshot::channel();
-        let entry = shared.registry.enter(Vec::new(), era != Era::Legacy);
+        let (upload, payload) = Upload::new();
+        let entry = shared.registry.enter_undecided(era != Era::Legacy);
         let handle = entry.handle();
-        let payload = Payload::Stream(Some(body), Some(facts_receiver));
-        let job = Job { facts, era, payload, turn: shared.turns.take(), entry, permit: None };
+        let job = Job { facts, era, payload, turn: shared.turns.take(), entry };
         let runner = shared.clone();
         handle.set_task(spawn(async move { runner.run(job).await }));
-        Some(Upload { body: Some(sender), facts: facts_sender })
+        Some(upload)
     }
 
     /// Waits until the upstream is gone for good: the stream of HTTP+SSE dropped, and what was in flight is
@@ -255,12 +262,19 @@ impl<I: Inbox> HttpUpstream<I> {
         let _ = tokio::time::timeout(LAST_ANSWERS, answered).await;
     }
 
-    /// Waits until every request is answered. A subscription, which has no answer to wait for, does not
-    /// count.
+    /// Waits until every request is answered and the answers are with the inbox. A subscription, which has no
+    /// answer to wait for, does not count, nor does a request that the host cancelled. What wants no answer has
+    /// [`LAST_WORDS`] to be delivered.
     pub async fn settled(&self) {
-        while !self.0.registry.is_settled() {
+        let until = tokio::time::Instant::now() + LAST_WORDS;
+        while !self.0.registry.is_settled(tokio::time::Instant::now() < until) {
             tokio::time::sleep(SETTLE_LOOK).await;
         }
+    }
+
+    /// How many requests of the host have no answer yet.
+    pub fn open_requests(&self) -> usize {
+        self.0.registry.open_requests()
     }
 
     /// Ends everything: requests in flight are dropped, a legacy session is deleted within a second.
@@ -276,49 +290,40 @@ impl<I: Inbox> HttpUpstream<I> {
             }
             std::mem::take(&mut state.session)
         };
-        if session.id.is_none() {
-            return;
-        }
-        let mut request = Request::new(Method::DELETE, shared.options.target.clone());
-        request.headers = protocol_headers::delete(&session);
-        request.credentials = shared.options.headers.credentials().clone();
-        match tokio::time::timeout(DELETE_BUDGET, shared.client.request(request)).await {
-            Ok(Ok(response)) => response.discard().await,
-            Ok(Err(error)) => shared.inbox.note(&format!("the session was not ended: {error}")),
-            Err(_) => shared.inbox.note("the session was not ended: no answer in time"),
-        }
-    }
-}
-
-/// A large message on its way to the upstream. Dropping it before its end breaks the request off.
-pub struct Upload {
-    body: Option<BodySender>,
-    facts: oneshot::Sender<Facts>,
-}
-
-impl Upload {
-    /// Hands over the next bytes; waits while the connection is behind. Bytes after the upstream has had
-    /// enough are dropped.
-    pub async fn push(&mut self, bytes: Bytes) {
-        if let Some(body) = &self.body
-            && body.push(bytes).await.is_err()
-        {
-            self.body = None;
-        }
-    }
-
-    /// The message is complete, and this is what it was.
-    pub async fn end(self, message: &Message<'_>) {
-        let _ = self.facts.send(Facts::of(message));
-        if let Some(body) = self.body {
-            let _ = body.end().await;
-        }
+        shared.end_session(&session).await;
     }
 }
 
 impl<I: Inbox> Shared<I> {
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The host begins anew: its former session is ended in the order of messages, beside the new one.
+    fn end_in_turn(self: &Arc<Self>, session: SessionHeaders) {
+        if session.id.is_none() {
+            return;
+        }
+        let (shared, mut turn) = (self.clone(), self.turns.take());
+        spawn(async move {
+            turn.come().await;
+            turn.done();
+            shared.end_session(&session).await;
+        });
+    }
+
+    async fn end_session(&self, session: &SessionHeaders) {
+        if session.id.is_none() {
+            return;
+        }
+        let mut request = Request::new(Method::DELETE, self.options.target.clone());
+        request.headers = protocol_headers::delete(session);
+        request.credentials = self.options.headers.credentials().clone();
+        match tokio::time::timeout(DELETE_BUDGET, self.client.request(request)).await {
+            Ok(Ok(response)) => response.discard().await,
+            Ok(Err(error)) => self.inbox.note(&format!("the session was not ended: {error}")),
+            Err(_) => self.inbox.note("the session was not ended: no answer in time"),
+        }
     }
 
     pub(crate) fn link_went_down(&self) {

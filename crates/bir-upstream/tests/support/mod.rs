@@ -163,6 +163,15 @@ impl Server {
         self.seen.lock().unwrap().clone()
     }
 
+    /// Waits until so many requests came. Copies nothing, for large numbers.
+    pub async fn wait_until(&self, count: usize) {
+        let start = std::time::Instant::now();
+        while self.seen.lock().unwrap().len() < count {
+            assert!(start.elapsed() < 2 * PATIENCE, "waited for {count} requests");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     /// Waits until `count` requests match.
     pub async fn wait_for(&self, count: usize, what: impl Fn(&Seen) -> bool) -> Vec<Seen> {
         let start = std::time::Instant::now();
@@ -364,6 +373,19 @@ pub fn run(test: impl Future<Output = ()>) {
     runtime.block_on(async {
         tokio::time::timeout(Duration::from_secs(60), test).await.expect("the test ends")
     });
+}
+
+/// Lets this process have so many files open.
+pub fn allow_files(count: u64) {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let mut limit = getrlimit(Resource::Nofile);
+        if limit.current.is_some_and(|current| current < count) {
+            limit.current = Some(limit.maximum.map_or(count, |most| most.min(count)));
+            setrlimit(Resource::Nofile, limit).unwrap();
+        }
+    }
 }
 
 /// Answers the handshake of a plain legacy server; `None` for anything else.
