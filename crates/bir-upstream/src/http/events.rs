@@ -9,6 +9,7 @@ use bir_wire::{Field, Kind, Message};
 use bytes::Bytes;
 
 use super::assemble::{Assembler, Finished, HOLD, Verdict, lacks_id};
+use super::ids::same_value;
 use super::inbox::Inbox;
 use super::outgoing::Facts;
 use super::registry::Entry;
@@ -85,7 +86,9 @@ fn is_useless(message: &Message<'_>, belongs: &Belongs<'_>) -> bool {
         Kind::NotJson(_) => belongs.alone && !message.envelope().has(Field::Method),
         Kind::Other => belongs.alone,
         Kind::ErrorResponse if !is_response(message) => {
-            lacks_id(message) || (belongs.alone && entry.only_unanswered().as_deref() != id)
+            lacks_id(message)
+                || (belongs.alone
+                    && !entry.only_unanswered().zip(id).is_some_and(|(own, id)| same_value(&own, id)))
         }
         _ => false,
     }
@@ -172,11 +175,13 @@ impl<I: Inbox> Shared<I> {
         }
         for id in ids {
             let own = belongs.entry.and_then(Entry::only_unanswered);
-            let Some(id) = id.or(own) else { continue };
+            // The host knows its id as it wrote it.
+            let own = own.filter(|own| id.as_ref().is_none_or(|id| same_value(id, own)));
+            let Some(id) = own.or(id) else { continue };
             match belongs.entry {
                 Some(entry) if entry.answered(&id) => {}
                 _ => {
-                    let _ = self.registry.answered_elsewhere(&id);
+                    self.registry.answered_elsewhere(&id);
                 }
             }
             self.answer_with(&id, &Failure::TooLarge).await;

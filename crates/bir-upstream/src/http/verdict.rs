@@ -8,6 +8,7 @@ use bir_wire::{Field, Kind, Message, Scanner};
 use bytes::Bytes;
 
 use super::assemble::{lacks_id, with_id};
+use super::ids::same_value;
 use super::inbox::Inbox;
 use super::job::{Job, Payload};
 use super::protocol_headers;
@@ -66,7 +67,7 @@ impl<I: Inbox> Shared<I> {
                 self.inbox.message(spliced.clone(), &message).await;
                 return Ok(());
             }
-            if message.envelope().raw(Field::Id) == Some(&id[..]) {
+            if message.envelope().raw(Field::Id).is_some_and(|found| same_value(found, &id)) {
                 job.entry.all_answered();
                 self.inbox.message(body.clone(), &message).await;
                 return Ok(());
@@ -150,7 +151,7 @@ pub(super) fn says_session_is_gone(status: u16, body: &[u8], id: Option<&[u8]>) 
     }
     status == 404
         && message.envelope().raw(Field::ErrorCode) != Some(b"-32601")
-        && message.envelope().raw(Field::Id).is_none_or(|found| Some(found) != id)
+        && message.envelope().raw(Field::Id).is_none_or(|found| !id.is_some_and(|id| same_value(found, id)))
 }
 
 fn speaks_of_a_session(body: &[u8]) -> bool {
