@@ -118,6 +118,7 @@ impl<I: Inbox> Assembler<I> {
                 rest = rest.slice(run..);
                 continue;
             }
+            // Short runs between breaks (pretty-printed JSON) are joined in one copy instead of one piece each.
             let end = rest.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
             let trailing = rest.len() - end;
             let mut flat = BytesMut::from(rest.get(..end).unwrap_or_default());
