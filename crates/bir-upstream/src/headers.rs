@@ -18,7 +18,7 @@ pub enum HeadersError {
     #[error("BIR_UPSTREAM_HEADERS: the value of {0:?} must be a string")]
     NotAString(String),
     /// A name that HTTP does not allow.
-    #[error("{0:?} is not a header name")]
+    #[error("what begins with {0:?} is not a header name; a header is written 'Name: value'")]
     Name(String),
     /// A value that HTTP does not allow.
     #[error(
@@ -70,7 +70,10 @@ impl UpstreamHeaders {
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), HeadersError> {
         let shown = || name.chars().take(80).collect::<String>();
-        let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| HeadersError::Name(shown()))?;
+        // What is no name may be a whole header whose colon was forgotten: no more of it is shown than its first word.
+        let word = || name.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').next().unwrap_or_default();
+        let unusable = |_| HeadersError::Name(word().chars().take(40).collect());
+        let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(unusable)?;
         if is_reserved_header(parsed.as_str()) {
             return Err(HeadersError::Reserved(shown()));
         }
@@ -133,6 +136,8 @@ mod tests {
             ("", "Mcp-Param-X: s3cret"),
             ("", "Transfer-Encoding: s3cret"),
             ("", "bad name: s3cret"),
+            ("", "Authorization Bearer s3cret:x"),
+            (r#"{"Authorization Bearer s3cret":"x"}"#, ""),
         ] {
             let options = Some(option).filter(|option| !option.is_empty());
             let error = UpstreamHeaders::from_sources(Some(variable), options).unwrap_err().to_string();
