@@ -5,35 +5,23 @@
 //!   (--lazy)                             └─ handshake repeated under an id of our own
 //! ```
 
+mod exit_of_child;
+mod opening;
+
 use super::ending::{ANSWER_GRACE, Cause, Ending};
 use super::ends::{HostEnd, UpstreamInner};
 use super::flow::Rules;
-use super::from_host::Wake;
-use super::handshake::{Cache, Opening, RESULT};
+use super::handshake::Cache;
 use super::shared::Shared;
 use super::{Event, Options, start};
-use crate::{answer, exit, log};
-use bir_model::Direction;
-use bir_tap::{Asked, Conversation, SystemClock};
+use crate::{exit, log};
+use bir_tap::{Conversation, SystemClock};
 use bir_upstream::child::{ChildCommand, ChildUpstream, Signal, SpawnError};
-use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// How long what an exited upstream has written to stdout and stderr may take to arrive. What it left running may hold the pipe for ever.
-const DRAIN: Duration = Duration::from_millis(300);
-/// How long the host may take to read some more of it: without us it would lie in the pipe for as long as the host likes.
-const READ_LATE: Duration = Duration::from_secs(30);
-/// From SIGTERM to SIGKILL for what an exited upstream left running.
-const LEFT_BEHIND: Duration = Duration::from_millis(300);
-/// How long a repeated handshake may take; a package runner may be downloading.
-const HANDSHAKE: Duration = Duration::from_secs(60);
-/// How long answers in the place of a dead upstream may take to be written.
-const LAST_ANSWERS: Duration = Duration::from_secs(2);
-/// An exit so soon after SIGINT is its consequence, whatever the status.
-const INTERRUPT: Duration = Duration::from_secs(5);
 /// From the end of an upstream's stdout, or of its stdin, to its exit.
 const HALF_CLOSED: Duration = Duration::from_secs(1);
 /// Silence after the first request that is worth a word.
@@ -62,12 +50,6 @@ pub(super) struct Supervisor {
     half_closed_at: Option<(Instant, &'static str)>,
     /// When SIGINT was passed on; the upstream may end of it or not.
     interrupted_at: Option<Instant>,
-}
-
-/// How the start of a connection went.
-enum Opened {
-    Ready,
-    Exited,
 }
 
 impl Supervisor {
@@ -274,194 +256,6 @@ impl Supervisor {
         }
     }
 
-    /// A message needs the sleeping upstream: start it, and open the connection as the host has opened ours.
-    fn on_wake(&mut self, wake: &Wake) -> Option<u8> {
-        let shared = Arc::clone(&self.shared);
-        let opened = self.start_and_open(&mut shared.upstream.lock(), |_| !wake.opening);
-        self.shared.sleeping.store(false, Ordering::Release);
-        let code = match opened {
-            Ok(Opened::Ready) => None,
-            Ok(Opened::Exited) => self.on_exit(),
-            Err(e) => {
-                log::error!("{e}");
-                self.upstream_is_gone(e.exit_code())
-            }
-        };
-        // Last: the message goes on to a child that is ready, or is answered in its place.
-        let _ = wake.started.send(());
-        code
-    }
-
-    /// Starts the child. An opening of the host that is to be `repeated` goes out before anything else of the host's.
-    fn start_and_open(
-        &mut self,
-        end: &mut UpstreamInner,
-        repeated: impl FnOnce(&Opening) -> bool,
-    ) -> Result<Opened, SpawnError> {
-        let shared = Arc::clone(&self.shared);
-        self.start_child_on(end)?;
-        let (opening, initialized) = {
-            let memory = shared.memory();
-            (memory.to_repeat().cloned(), memory.initialized.clone())
-        };
-        let Some(opening) = opening.filter(repeated) else { return Ok(Opened::Ready) };
-        let id = format!("\"bir:handshake-{}\"", self.start);
-        shared.asks(id.as_bytes());
-        say(end, &opening.under(&id));
-        match self.await_own_answer(id.as_bytes(), end) {
-            None => return Ok(Opened::Exited),
-            Some(Some(member)) if member.starts_with(RESULT) => shared.keep_answer(&opening, &member),
-            Some(_) => {}
-        }
-        if let Some(initialized) = initialized {
-            say(end, &initialized);
-        }
-        if matches!(self.ending.cause(), Some(Cause::HostClosed | Cause::HostGone)) {
-            end.close();
-        }
-        Ok(Opened::Ready)
-    }
-
-    /// Waits until the upstream has answered a request of our own. `None` when it exited instead.
-    fn await_own_answer(&mut self, own: &[u8], end: &mut UpstreamInner) -> Option<Option<String>> {
-        let deadline = Instant::now() + HANDSHAKE;
-        loop {
-            let now = Instant::now();
-            let wake_at = self.ending.wake_at(now).map_or(deadline, |at| at.min(deadline));
-            match self.events.recv_timeout(wake_at.saturating_duration_since(now)) {
-                Ok(Event::OwnAnswer { id, member }) if id == own => return Some(member),
-                Ok(Event::UpstreamExited { start }) if start == self.start => return None,
-                Ok(Event::Ping { id }) => say(end, &answer::envelope(&id, "\"result\":{}")),
-                // The host pump may be waiting for us and see no end of file itself.
-                Ok(Event::HostHungUp) => self.on_outside(Event::HostClosed),
-                Ok(event) => self.on_outside(event),
-                Err(_) if Instant::now() >= deadline => {
-                    let limit = HANDSHAKE.as_secs();
-                    log::warn!("the server did not answer the handshake within {limit} s; the relay goes on");
-                    return Some(None);
-                }
-                Err(_) => self.on_deadline(),
-            }
-        }
-    }
-
-    /// The child has exited. `None` when the session goes on.
-    fn on_exit(&mut self) -> Option<u8> {
-        self.drain();
-        let Some(mut child) = self.child.take() else { return Some(exit::UPSTREAM) };
-        self.half_closed_at = None;
-        let status = child.reap(LEFT_BEHIND);
-        let unusable = self.shared.seen.unusable.load(Ordering::Relaxed);
-        let code = status.as_ref().ok().filter(|_| !unusable).map_or(exit::UPSTREAM, |s| exit::of(*s));
-        if self.ending.is_running() {
-            log::warn!("the server has exited: {}", describe(&status));
-        }
-        if !self.shared.stays_up && !self.shared.conversation().is_established() {
-            // The host starts a server again that died in its handshake; an answer from us would stop it.
-            return Some(code);
-        }
-        if self.ended_as_asked(&status) {
-            // Without us the host would get no further answer either.
-            return Some(code);
-        }
-        if !self.ending.is_running() {
-            self.last_answers();
-            return Some(code);
-        }
-        if self.restarts_left == 0 {
-            return self.upstream_is_gone(code);
-        }
-        self.restarts_left -= 1;
-        log::warn!("the server is started once more");
-        // What the host asks once it has read the answers is for the next child, and waits for it.
-        let shared = Arc::clone(&self.shared);
-        let mut end = shared.upstream.lock();
-        self.last_answers();
-        if let Err(e) = self.shared.host.end_line() {
-            log::debug!("{}: {e}", Direction::UpstreamToHost);
-        }
-        // The modern era has no handshake: a probe that was answered once needs no second answer.
-        let opened = self.start_and_open(&mut end, |opening| opening.asked == Asked::Initialize);
-        drop(end);
-        match opened {
-            Ok(Opened::Ready) => None,
-            Ok(Opened::Exited) => self.on_exit(),
-            Err(e) => {
-                log::error!("{e}");
-                self.upstream_is_gone(code)
-            }
-        }
-    }
-
-    /// Whether the upstream's end is what the host wanted: nothing is said for it then, and nothing is started again.
-    fn ended_as_asked(&self, status: &std::io::Result<ExitStatus>) -> bool {
-        let succeeded = status.as_ref().is_ok_and(ExitStatus::success);
-        match self.ending.cause() {
-            Some(Cause::HostGone | Cause::Signal(_)) => true,
-            // The host reads on: a crash is worth a word, an orderly end is the upstream's own affair.
-            Some(Cause::HostClosed) => succeeded,
-            Some(Cause::Unusable | Cause::UpstreamClosed) => false,
-            None => self.interrupted_at.is_some_and(|at| at.elapsed() < INTERRUPT),
-        }
-    }
-
-    /// No more upstream: answer for it, and end unless we are to stay.
-    fn upstream_is_gone(&mut self, code: u8) -> Option<u8> {
-        self.shared.gone.store(true, Ordering::Release);
-        self.last_answers();
-        if self.shared.stays_up { self.nothing_left() } else { Some(code) }
-    }
-
-    /// Answers what is in flight. A host that does not read gets a moment and no more.
-    fn last_answers(&self) {
-        let shared = Arc::clone(&self.shared);
-        let (done, wait) = sync_channel(1);
-        let answer = move || {
-            if let Err(e) = shared.answer_for_upstream() {
-                log::debug!("{}: {e}", Direction::UpstreamToHost);
-            }
-            let _ = done.send(());
-        };
-        if start::thread("answers", answer).is_ok() {
-            let _ = wait.recv_timeout(LAST_ANSWERS);
-        }
-    }
-
-    /// Waits until what the child has written has been forwarded, its last words on stderr included.
-    fn drain(&mut self) {
-        let mut deadline = Instant::now() + DRAIN;
-        let (mut moved_at, mut taken) = (Instant::now(), None);
-        while self.drained.min(self.silent) < self.start {
-            match self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(event) => self.on_outside(event),
-                Err(_) => {
-                    let behind = self.host_is_behind();
-                    if behind.is_none() {
-                        return;
-                    }
-                    if behind != taken {
-                        (moved_at, taken) = (Instant::now(), behind);
-                    }
-                    if moved_at.elapsed() >= READ_LATE {
-                        let limit = READ_LATE.as_secs();
-                        log::warn!(
-                            "the host has read nothing for {limit} s; what the server said last is lost"
-                        );
-                        return;
-                    }
-                    deadline = Instant::now() + DRAIN;
-                }
-            }
-        }
-    }
-
-    /// A host that is there has not yet taken what the upstream said: how much it has taken.
-    fn host_is_behind(&self) -> Option<u64> {
-        let host_is_there =
-            matches!(self.ending.cause(), None | Some(Cause::HostClosed | Cause::UpstreamClosed));
-        self.shared.host.is_behind().filter(|_| host_is_there)
-    }
-
     fn start_child(&mut self) -> Result<(), SpawnError> {
         let shared = Arc::clone(&self.shared);
         self.start_child_on(&mut shared.upstream.lock())
@@ -487,19 +281,5 @@ impl Supervisor {
         if broken > 1 {
             log::warn!("messages of the server that were not JSON: {broken}");
         }
-    }
-}
-
-/// A line of our own for the child that is being opened.
-fn say(end: &mut UpstreamInner, line: &[u8]) {
-    if let Err(e) = end.say(line) {
-        log::debug!("{}: {e}", Direction::HostToUpstream);
-    }
-}
-
-fn describe(status: &std::io::Result<ExitStatus>) -> String {
-    match status {
-        Ok(status) => status.to_string(),
-        Err(e) => format!("its status cannot be read: {e}"),
     }
 }
