@@ -82,8 +82,8 @@ fn is_useless(message: &Message<'_>, belongs: &Belongs<'_>) -> bool {
     let Some(entry) = belongs.entry.filter(|entry| !entry.is_answered()) else { return false };
     let id = message.envelope().raw(Field::Id);
     match message.kind() {
-        Kind::NotJson(_) => !message.envelope().has(Field::Method),
-        Kind::Other => belongs.alone,
+        // In a stream they pass as they came: the answer may still follow.
+        Kind::NotJson(_) | Kind::Other => belongs.alone,
         Kind::ErrorResponse if !is_response(message) => {
             lacks_id(message)
                 || (belongs.alone
@@ -114,6 +114,13 @@ impl<I: Inbox> Shared<I> {
         let mut further = false;
         while let Ok(Some(chunk)) = response.chunk().await {
             further |= self.feed(&mut assembler, &chunk, belongs, place).await;
+            // What is beyond the limit may have no end: a stream with one request is not read further for it.
+            if assembler.is_hopeless() && belongs.entry.is_some_and(|entry| entry.only_unanswered().is_some())
+            {
+                let _writing = self.registry.writing();
+                Box::pin(self.answer_too_large(vec![None], belongs)).await;
+                break;
+            }
         }
         place.decoder.finish();
         further || place.last_event_id != before
