@@ -56,6 +56,13 @@ impl Sum {
     }
 }
 
+/// Length and hash of a message that comes in pieces.
+pub fn sum(pieces: impl IntoIterator<Item = Vec<u8>>) -> (u64, u64) {
+    let mut sum = Sum::new();
+    pieces.into_iter().for_each(|piece| sum.add(&piece));
+    sum.end()
+}
+
 /// A server on a free port of this machine, one thread for each connection. It lives as long as the test program.
 pub struct RawServer {
     pub port: u16,

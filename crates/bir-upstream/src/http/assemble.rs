@@ -129,8 +129,7 @@ impl<I: Inbox> Assembler<I> {
                 rest = rest.slice(run..);
                 continue;
             }
-            // Short runs between breaks (pretty-printed JSON) are joined in one copy instead of one piece
-            // each.
+            // Short runs between breaks (pretty-printed JSON) are joined in one copy instead of one piece each.
             let end = rest.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
             let trailing = rest.len() - end;
             let mut flat = BytesMut::from(rest.get(..end).unwrap_or_default());
@@ -143,6 +142,11 @@ impl<I: Inbox> Assembler<I> {
         }
         self.data(inbox, rest).await;
         self.usable()
+    }
+
+    /// Whether what is under way went beyond the limit.
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.refused == Some(Refusal::TooLarge)
     }
 
     /// Counts white space before the message. Without end it is no answer.
@@ -309,9 +313,6 @@ impl<I: Inbox> Assembler<I> {
             self.take_held();
             Finished::Dropped
         };
-        if finished == Finished::Dropped {
-            inbox.note("upstream→host: something that is no message was dropped");
-        }
         self.begin_again();
         if let Some(scanner) = &mut self.scanner {
             scanner.reset();

@@ -82,7 +82,7 @@ fn is_useless(message: &Message<'_>, belongs: &Belongs<'_>) -> bool {
     let Some(entry) = belongs.entry.filter(|entry| !entry.is_answered()) else { return false };
     let id = message.envelope().raw(Field::Id);
     match message.kind() {
-        // In a stream they pass as they came: the answer may still follow.
+        // On a stream they pass as they came, as they do over stdio; as the whole answer they are none.
         Kind::NotJson(_) | Kind::Other => belongs.alone,
         Kind::ErrorResponse if !is_response(message) => {
             lacks_id(message)
@@ -117,12 +117,14 @@ impl<I: Inbox> Shared<I> {
             // What is beyond the limit may have no end: a stream with one request is not read further for it.
             if assembler.is_hopeless() && belongs.entry.is_some_and(|entry| entry.only_unanswered().is_some())
             {
-                let _writing = self.registry.writing();
-                Box::pin(self.answer_too_large(vec![None], belongs)).await;
                 break;
             }
         }
         place.decoder.finish();
+        if assembler.is_too_large() {
+            // Cut off beyond the limit: what it would have been is not known, and that it was too large is.
+            Box::pin(self.answer_too_large(vec![None], belongs)).await;
+        }
         further || place.last_event_id != before
     }
 
@@ -155,7 +157,10 @@ impl<I: Inbox> Shared<I> {
                     match assembler.finish(&self.inbox, look).await {
                         Finished::Nothing => continue,
                         Finished::TooLarge(ids) => Box::pin(self.answer_too_large(ids, belongs)).await,
-                        Finished::HandedOn | Finished::Dropped => {}
+                        Finished::Dropped => {
+                            self.inbox.note("upstream→host: something that is no message was dropped");
+                        }
+                        Finished::HandedOn => {}
                     }
                     further = true;
                 }
