@@ -86,6 +86,17 @@ impl<I: Inbox> Assembler<I> {
         self.length == 0
     }
 
+    /// Whether the end of a message beyond the limit is not worth waiting for: it is an answer, as far as it was
+    /// read, or has four times the length that is let through.
+    pub(crate) fn is_hopeless(&self) -> bool {
+        self.refused == Some(Refusal::TooLarge)
+            && (self.limit.is_some_and(|limit| self.length / 4 > limit)
+                || self.scanner.as_ref().is_some_and(|scanner| {
+                    let so_far = scanner.so_far();
+                    !so_far.has(Field::Method) && (so_far.has(Field::Result) || so_far.has(Field::Error))
+                }))
+    }
+
     /// Whether what is held is a complete message.
     pub(crate) fn holds_a_message(&self) -> bool {
         self.begins_like_a_message()

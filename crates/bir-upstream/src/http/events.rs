@@ -82,9 +82,8 @@ fn is_useless(message: &Message<'_>, belongs: &Belongs<'_>) -> bool {
     let Some(entry) = belongs.entry.filter(|entry| !entry.is_answered()) else { return false };
     let id = message.envelope().raw(Field::Id);
     match message.kind() {
-        // On a stream it passes as it came, as it does over stdio; as the whole answer it is none.
-        Kind::NotJson(_) => belongs.alone && !message.envelope().has(Field::Method),
-        Kind::Other => belongs.alone,
+        // On a stream they pass as they came, as they do over stdio; as the whole answer they are none.
+        Kind::NotJson(_) | Kind::Other => belongs.alone,
         Kind::ErrorResponse if !is_response(message) => {
             lacks_id(message)
                 || (belongs.alone
@@ -115,6 +114,11 @@ impl<I: Inbox> Shared<I> {
         let mut further = false;
         while let Ok(Some(chunk)) = response.chunk().await {
             further |= self.feed(&mut assembler, &chunk, belongs, place).await;
+            // What is beyond the limit may have no end: a stream with one request is not read further for it.
+            if assembler.is_hopeless() && belongs.entry.is_some_and(|entry| entry.only_unanswered().is_some())
+            {
+                break;
+            }
         }
         place.decoder.finish();
         if assembler.is_too_large() {
