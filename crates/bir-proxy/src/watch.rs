@@ -45,11 +45,12 @@ pub(crate) fn signals(_tell: impl Fn(Signal) + Send + 'static) -> std::io::Resul
 
 /// What befalls the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(windows, expect(dead_code, reason = "nothing watches the host there"))]
 pub(crate) enum HostFate {
     /// The process that started us has ended, or nobody reads our stdout any more.
     Ended,
     /// Nobody holds the other end of our stdin any more; what was written may still be unread.
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "found out on Linux only"))]
+    #[cfg_attr(all(unix, not(target_os = "linux")), expect(dead_code, reason = "found out on Linux only"))]
     HungUp,
 }
 

@@ -114,6 +114,7 @@ fn a_server_that_closes_its_stdout_and_lives_on_is_answered_for_and_ended() {
 #[test]
 fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
     let echo = r#"while read l; do echo '{"jsonrpc":"2.0","id":1,"result":{}}'; done"#;
+    bir_testkit::procs::heed_signals();
     let mut command = Command::new("sh");
     command.args(["-c", r#"trap "" HUP INT; exec "$0" "$@""#, env!("CARGO_BIN_EXE_bir-proxy")]);
     command.args(["--server-name", "x", "--", "sh", "-c", echo]);

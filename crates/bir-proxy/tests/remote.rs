@@ -123,6 +123,7 @@ struct Proxy {
 }
 
 fn command(args: &[&str]) -> Command {
+    bir_testkit::procs::heed_signals();
     let mut command = Command::new(env!("CARGO_BIN_EXE_bir-proxy"));
     command.args(["--server-name", "t"]).args(args);
     for name in

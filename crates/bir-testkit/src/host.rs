@@ -183,6 +183,7 @@ impl HostCommand {
     pub fn start(&self) -> Result<StdioHost, HostError> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let mark = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
+        procs::heed_signals();
         let mut command = Command::new(&self.program);
         command.args(&self.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         for (key, value) in &self.env {

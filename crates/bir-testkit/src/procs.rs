@@ -3,12 +3,28 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
 /// Pause between two looks at `/proc`.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// Sees to it that what this process starts does not ignore the signals that tests send: a shell starts what it puts into
+/// the background with SIGINT ignored, and that is inherited. Here they keep doing what they do by default.
+pub fn heed_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for signal in [signal_hook::consts::SIGHUP, signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM]
+        {
+            let always = Arc::new(AtomicBool::new(true));
+            // Without the handler a test of that signal fails, which is how it is noticed.
+            let _ = signal_hook::flag::register_conditional_default(signal, always);
+        }
+    });
+}
 
 /// One process.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -244,6 +244,7 @@ pub fn left(tree: &str, budget: Duration) -> Vec<Proc> {
 
 /// A plain command for tests that hold the pipes themselves. Its processes carry the tree's name.
 pub fn plain(up: &TestUpstream, options: &[&str], tree: &str) -> Command {
+    procs::heed_signals();
     let mut command = Command::new(PROXY);
     command.args(["--server-name", "x"]).args(options).arg("--").args(up.command().argv());
     command.env("BIR_HOME", up.dir().join("home")).env(TREE, tree);

@@ -264,7 +264,7 @@ impl<I: Inbox> HttpUpstream<I> {
 
     /// Waits until every request is answered and the answers are with the inbox. A subscription, which has no
     /// answer to wait for, does not count, nor does a request that the host cancelled. What wants no answer has
-    /// [`LAST_WORDS`] to be delivered.
+    /// two seconds to be delivered.
     pub async fn settled(&self) {
         let until = tokio::time::Instant::now() + LAST_WORDS;
         while !self.0.registry.is_settled(tokio::time::Instant::now() < until) {
