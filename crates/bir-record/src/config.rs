@@ -84,6 +84,12 @@ impl Exclude {
 
 /// Whether the whole of `text` is of the pattern. In a path a single star stops at a slash.
 fn glob(pattern: &str, text: &str, path: bool) -> bool {
+    // `**/` in front may be no directory at all.
+    let anywhere = pattern.strip_prefix("**/").filter(|_| path);
+    anywhere.is_some_and(|rest| is_of(rest, text, path)) || is_of(pattern, text, path)
+}
+
+fn is_of(pattern: &str, text: &str, path: bool) -> bool {
     let (p, t) = (pattern.as_bytes(), text.as_bytes());
     // Where the last star stands, what it has taken so far, and whether it may take slashes.
     let mut stars: Vec<(usize, usize, bool)> = Vec::new();
@@ -98,10 +104,6 @@ fn glob(pattern: &str, text: &str, path: bool) -> bool {
         if p.get(i) == Some(&b'*') {
             let double = p.get(i + 1) == Some(&b'*');
             i += if double { 2 } else { 1 };
-            // `**/` is no directory, too.
-            if double && p.get(i) == Some(&b'/') && j == 0 {
-                stars.push((i + 1, j, true));
-            }
             stars.push((i, j, double || !path));
             continue;
         }
@@ -306,6 +308,7 @@ mod tests {
             ("/a/*/c", "/a/b/c", true),
             ("/a/*/c", "/a/b/b/c", false),
             ("/a/**/c", "/a/b/b/c", true),
+            ("**/.env", "x.env", false),
             ("?b", "ab", true),
             ("a*a*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false),
         ] {
