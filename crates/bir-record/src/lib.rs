@@ -6,6 +6,7 @@
 //!
 //! | module | does |
 //! |---|---|
+//! | [`recorder`] | from what the relay tells to rows of a run, on a thread of its own |
 //! | [`redact`] | takes secrets out and cuts to size; the only maker of [`Redacted`] |
 //! | [`spool`] | append-only files, one set a run, bounded, safe at every point of a crash |
 //! | [`ship`] | sends what is spooled, in order, and deletes it when it is booked |
@@ -15,6 +16,7 @@
 
 pub mod config;
 pub mod hub;
+pub mod recorder;
 pub mod redact;
 mod safe;
 pub mod ship;

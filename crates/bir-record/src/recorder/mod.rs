@@ -20,13 +20,15 @@
 //! | `rows` | how a row looks |
 //! | `negotiation` | which tier, from when on, and when to look again; pure |
 //! | `worker` | the thread |
-//! | `keep` | spool, shipper and redactor behind the traits that the others see |
+//! | `keep` | what the others see of redactor and spool: traits, with fakes in the tests |
+//! | `store` | the real ones |
 
 mod keep;
 mod negotiation;
 mod queue;
 mod rows;
 mod runs;
+mod store;
 mod tap;
 #[cfg(test)]
 mod tests;
