@@ -165,7 +165,9 @@ impl Config {
         for text in &file.record.exclude {
             match Exclude::parse(text) {
                 Ok(exclude) => config.record.exclude.push(exclude),
-                Err(why) => warnings.push(format!("{place}: `{text}` in record.exclude excludes nothing: {why}")),
+                Err(why) => {
+                    warnings.push(format!("{place}: `{text}` in record.exclude excludes nothing: {why}"))
+                }
             }
         }
         let limit = match variable("BIR_SPOOL_LIMIT_MB").filter(|v| !v.is_empty()) {
@@ -177,13 +179,15 @@ impl Config {
         };
         match limit {
             Some(mib) if mib > 0 => config.record.spool_limit = mib.saturating_mul(1024 * 1024),
-            Some(_) => warnings.push(format!("{place}: the limit of the spool cannot be 0; {DEFAULT_LIMIT} bytes apply")),
+            Some(_) => warnings
+                .push(format!("{place}: the limit of the spool cannot be 0; {DEFAULT_LIMIT} bytes apply")),
             None => {}
         }
         config.redact.keys = file.redact.keys;
         config.redact.keep = file.redact.keep;
         config.redact.patterns = file.redact.patterns;
-        config.redact.legacy_keys = variable("BIR_REDACT_LEGACY_KEYS").is_some_and(|v| v == "1" || v == "true");
+        config.redact.legacy_keys =
+            variable("BIR_REDACT_LEGACY_KEYS").is_some_and(|v| v == "1" || v == "true");
         config.hub = file.hub.url;
         (config, warnings)
     }
@@ -320,7 +324,9 @@ mod tests {
     #[test]
     fn a_call_is_covered_by_server_tool_directory_or_path() {
         let texts = vec!["/home/a/.env".to_owned()];
-        let covers = |text: &str| Exclude::parse(text).unwrap().covers("github", "delete_repo", Path::new("/home/a/x"), &texts);
+        let covers = |text: &str| {
+            Exclude::parse(text).unwrap().covers("github", "delete_repo", Path::new("/home/a/x"), &texts)
+        };
         for (text, yes) in [
             ("server:github", true),
             ("server:git", false),

@@ -24,3 +24,10 @@ pub mod spool;
 pub mod state_dir;
 
 pub use safe::{Raw, Redacted, RedactedText, SafeLeg, SafePayload, SafeRecord};
+
+/// The id of the row that ends a call, from the id of the row that begins it: whoever has to end a call in the place of
+/// another ends it under the same id.
+#[must_use]
+pub fn response_id(selected: bir_model::StepId) -> bir_model::StepId {
+    bir_model::StepId::from_uuid(uuid::Uuid::from_u128(selected.uuid().as_u128() ^ 1))
+}

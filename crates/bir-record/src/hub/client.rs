@@ -147,7 +147,8 @@ impl HubClient {
     /// As [`HubClient::get`].
     pub async fn post(&mut self, path: &str, body: &impl Serialize) -> Result<Answer, HubError> {
         let url = || self.destination.url.clone();
-        let body = serde_json::to_vec(body).map_err(|e| HubError::Answer { url: url(), why: e.to_string() })?;
+        let body =
+            serde_json::to_vec(body).map_err(|e| HubError::Answer { url: url(), why: e.to_string() })?;
         self.request(Method::POST, path, Some(("application/json", body.into()))).await
     }
 
@@ -260,10 +261,11 @@ impl HubClient {
 
     fn authorize(&self, request: &mut Request, token: Option<&Token>) -> Result<(), HubError> {
         let Some(token) = token else { return Ok(()) };
-        let value = HeaderValue::from_str(&format!("Bearer {}", token.reveal())).map_err(|_| HubError::Address {
-            url: self.destination.url.clone(),
-            why: "its token holds characters that no header can carry".into(),
-        })?;
+        let value =
+            HeaderValue::from_str(&format!("Bearer {}", token.reveal())).map_err(|_| HubError::Address {
+                url: self.destination.url.clone(),
+                why: "its token holds characters that no header can carry".into(),
+            })?;
         request.credentials.set(header::AUTHORIZATION, value);
         Ok(())
     }
@@ -306,7 +308,9 @@ impl HubClient {
             self.destination.token = login.bearer().cloned();
             return Ok(self.destination.token.is_some());
         }
-        let Some(refresh) = login.refresh_token.clone().filter(|_| login.token.is_none()) else { return Ok(false) };
+        let Some(refresh) = login.refresh_token.clone().filter(|_| login.token.is_none()) else {
+            return Ok(false);
+        };
         let body = serde_json::json!({ "refreshToken": refresh }).to_string();
         let body = Some(("application/json", Bytes::from(body)));
         // What is no refusal of the token itself (the hub is down, the network) is passed on: it does not end the login.

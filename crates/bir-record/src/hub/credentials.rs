@@ -67,7 +67,11 @@ impl Credentials {
         let failed = |why: String| HubError::State { place: path.display().to_string(), why };
         match std::fs::read(&path) {
             Ok(text) => serde_json::from_slice(&text).map_err(|e| {
-                failed(format!("line {}, column {} is not as written by `bir login`; sign in again", e.line(), e.column()))
+                failed(format!(
+                    "line {}, column {} is not as written by `bir login`; sign in again",
+                    e.line(),
+                    e.column()
+                ))
             }),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(e) => Err(failed(e.to_string())),
@@ -108,7 +112,12 @@ impl Credentials {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
                 Err(_) if Instant::now() < deadline => tokio::time::sleep(PAUSE).await,
-                Err(_) => return Err(failed(format!("another program holds it for more than {} s", budget.as_secs()))),
+                Err(_) => {
+                    return Err(failed(format!(
+                        "another program holds it for more than {} s",
+                        budget.as_secs()
+                    )));
+                }
             }
         }
     }

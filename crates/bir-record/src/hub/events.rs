@@ -52,7 +52,9 @@ impl EventStream {
             match self.response.chunk().await.map_err(|e| failed(e.to_string()))? {
                 None => return Ok(None),
                 Some(bytes) => {
-                    self.parser.feed(&bytes).map_err(|why| HubError::Answer { url: self.url.clone(), why })?;
+                    self.parser
+                        .feed(&bytes)
+                        .map_err(|why| HubError::Answer { url: self.url.clone(), why })?;
                 }
             }
         }
@@ -104,7 +106,8 @@ mod tests {
 
     #[test]
     fn events_are_read_however_they_are_cut() {
-        let text = ": heartbeat\n\nevent: step\nid: 3\ndata: {\"a\":\ndata: 1}\n\nevent: end\ndata: {}\r\n\r\n";
+        let text =
+            ": heartbeat\n\nevent: step\nid: 3\ndata: {\"a\":\ndata: 1}\n\nevent: end\ndata: {}\r\n\r\n";
         for size in 1..text.len() {
             let mut parser = Parser::default();
             for piece in text.as_bytes().chunks(size) {

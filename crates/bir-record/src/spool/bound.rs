@@ -25,7 +25,8 @@ pub(crate) fn bytes(dir: &Path) -> u64 {
 
 /// One process at a time makes room, or takes up what `.lost` files say.
 pub(crate) fn lock(dir: &Path) -> Option<File> {
-    let file = state_dir::private().write(true).create(true).truncate(false).open(dir.join("bound.lock")).ok()?;
+    let file =
+        state_dir::private().write(true).create(true).truncate(false).open(dir.join("bound.lock")).ok()?;
     file.lock().ok()?;
     Some(file)
 }
@@ -61,14 +62,29 @@ fn is_written(inner: &Inner, run: RunId) -> bool {
 fn drop_segment(dir: &Path, segment: SegmentName) -> u64 {
     let path = dir.join(segment.file_name());
     let size = names::length(&path);
+    let head = head(&path);
     let (calls, records) = unbooked(dir, segment);
     if fs::remove_file(&path).is_ok() && records > 0 {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at = u64::try_from(at.as_millis()).unwrap_or(u64::MAX);
         let (run_id, reason) = (segment.run, "spool_full".into());
-        let _ = side::note_loss(dir, &Lost { run_id, id: StepId::new(), calls, records, reason, at });
+        let _ = side::note_loss(
+            dir,
+            head.as_ref(),
+            &Lost { run_id, id: StepId::new(), calls, records, reason, at },
+        );
     }
     size
+}
+
+/// The run record with which a segment begins.
+fn head(path: &Path) -> Option<Record> {
+    match SegmentReader::open(path, 0).ok()?.next().ok()?? {
+        Item::Record { json, .. } => {
+            serde_json::from_slice(&json).ok().filter(|r| matches!(r, Record::Run(_)))
+        }
+        Item::Damaged { .. } => None,
+    }
 }
 
 /// Calls that began, and records, behind what is booked. The first line repeats the run and does not count.

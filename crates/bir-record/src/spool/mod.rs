@@ -30,11 +30,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub(crate) use bound::lock as bound_lock;
 pub use line::LONGEST_LINE;
+pub(crate) use line::decode;
 pub(crate) use line::encode;
 pub(crate) use names::SegmentName;
+pub(crate) use names::{length, segments_of, side as side_file, try_lock};
 pub(crate) use read::{Item, SegmentReader};
-pub(crate) use side::{Ack, OpenCall, read_ack, write_ack};
+pub(crate) use side::{Ack, OpenCall, note_loss, read_ack, write_ack};
 pub use write::RunWriter;
 
 use crate::{SafeRecord, state_dir};
@@ -137,6 +140,19 @@ impl Spool {
             stats.bytes += names::length(&self.0.dir.join(segment.file_name()));
         }
         stats
+    }
+
+    /// Runs of this process, oldest first, and whether their writing is over.
+    pub(crate) fn own_runs(&self) -> Vec<(RunId, bool)> {
+        let mut runs: Vec<_> =
+            self.own().iter().map(|(run, own)| (*run, matches!(own, Own::Ended(_)))).collect();
+        runs.sort_unstable();
+        runs
+    }
+
+    /// A run of this process has been shipped whole: its lock goes.
+    pub(crate) fn release(&self, run: RunId) {
+        self.own().remove(&run);
     }
 
     pub(crate) fn inner(&self) -> &Inner {

@@ -51,7 +51,8 @@ impl SegmentReader {
             if end.is_some() {
                 self.at += length as u64;
                 let end = self.at;
-                let json = (length <= LONGEST_LINE).then(|| line::decode(&held)).flatten().map(<[u8]>::to_vec);
+                let json =
+                    (length <= LONGEST_LINE).then(|| line::decode(&held)).flatten().map(<[u8]>::to_vec);
                 return Ok(Some(json.map_or(Item::Damaged { end }, |json| Item::Record { json, end })));
             }
         }

@@ -52,9 +52,13 @@ pub(crate) fn write_ack(dir: &Path, run: RunId, ack: &Ack) -> io::Result<()> {
     state_dir::replace(&names::side(dir, run, "ack"), &serde_json::to_vec(ack)?)
 }
 
-/// Notes a loss of a run that this process may not be writing. The caller holds the lock of the bound.
-pub(crate) fn note_loss(dir: &Path, lost: &Lost) -> io::Result<()> {
+/// Notes a loss of a run that this process may not be writing, behind the run's own record where that is known: the hub may
+/// not have heard of it. The caller holds the lock of the bound.
+pub(crate) fn note_loss(dir: &Path, head: Option<&Record>, lost: &Lost) -> io::Result<()> {
     let mut text = Vec::new();
+    if let Some(head) = head {
+        line::encode(head, &mut text)?;
+    }
     line::encode(&Record::Lost(lost.clone()), &mut text)?;
     let path = names::side(dir, lost.run_id, "lost");
     state_dir::private().append(true).create(true).open(path)?.write_all(&text)
