@@ -7,6 +7,7 @@ use bir_record::recorder::{Farewell, Level, MAX_COPY, Options, ProxyTap, Recorde
 use bir_record::state_dir::state_dir;
 use bir_wire::Limits;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 /// Makes the recorder and its tap, unless nothing is to be recorded. Nothing is read or started before the first call.
@@ -21,6 +22,11 @@ pub(crate) fn prepare(relay: &Relay) -> Option<(Recorder, ProxyTap)> {
         scope: relay.scope.unwrap_or(Scope::Any),
         state_dir: state_dir(),
         surroundings: Box::new(Here { directory: std::env::current_dir().ok(), question: None, told: None }),
+        say: Arc::new(|level, text| match level {
+            Level::Warn => log::warn!("{text}"),
+            Level::Info => log::info!("{text}"),
+            Level::Debug => log::debug!("{text}"),
+        }),
     }))
 }
 
@@ -105,13 +111,5 @@ impl Surroundings for Here {
 
     fn is_off(&mut self) -> bool {
         off::is_off_now()
-    }
-
-    fn say(&mut self, level: Level, text: &str) {
-        match level {
-            Level::Warn => log::warn!("{text}"),
-            Level::Info => log::info!("{text}"),
-            Level::Debug => log::debug!("{text}"),
-        }
     }
 }

@@ -76,9 +76,10 @@ pub trait Surroundings: Send {
     fn look(&mut self) -> Sighting;
     /// Whether the recorder is switched off here and now.
     fn is_off(&mut self) -> bool;
-    /// One line for the log; never a payload.
-    fn say(&mut self, level: Level, text: &str);
 }
+
+/// Takes one line for the log; never a payload.
+pub type Say = Arc<dyn Fn(Level, &str) + Send + Sync>;
 
 /// What is recorded, and where.
 pub struct Options {
@@ -92,6 +93,8 @@ pub struct Options {
     pub state_dir: Option<PathBuf>,
     /// The program around it.
     pub surroundings: Box<dyn Surroundings>,
+    /// Its log.
+    pub say: Say,
 }
 
 /// How the relay ended.

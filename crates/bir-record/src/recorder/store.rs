@@ -1,12 +1,14 @@
 //! The real thing behind the traits: configuration, redactor, spool and shipper of a state directory.
 
 use super::keep::{Keep, Open, Scrub};
+use super::{Level, Say};
 use crate::config::{Config, Exclude};
 use crate::redact::{RedactionKey, Redactor};
-use crate::ship::{Shipper, ShipperHandle};
+use crate::ship::{self, ShipOptions, Shipper};
 use crate::spool::{RunWriter, Spool};
 use crate::{Raw, Redacted, SafeRecord, state_dir};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How often what was written is brought to the disk itself, at most: a loss of power costs no more than this.
@@ -16,11 +18,12 @@ const SYNC_EVERY: Duration = Duration::from_secs(1);
 pub(super) struct Store {
     dir: PathBuf,
     server: String,
+    say: Say,
 }
 
 impl Store {
-    pub(super) fn new(dir: PathBuf, server: String) -> Self {
-        Self { dir, server }
+    pub(super) fn new(dir: PathBuf, server: String, say: Say) -> Self {
+        Self { dir, server, say }
     }
 }
 
@@ -43,6 +46,7 @@ impl Open for Store {
             dir: dir.clone(),
             spool: Spool::new(dir, config.record.spool_limit),
             hub: config.hub,
+            say: Arc::clone(&self.say),
             writer: None,
             pending: Vec::new(),
             shipper: None,
@@ -101,10 +105,11 @@ pub(super) struct Keeper {
     spool: Spool,
     /// Where the configuration says that records go.
     hub: Option<String>,
+    say: Say,
     writer: Option<RunWriter>,
     /// Appended and not written yet.
     pending: Vec<SafeRecord>,
-    shipper: Option<ShipperHandle>,
+    shipper: Option<Shipper>,
     unsynced: bool,
     synced_at: Instant,
 }
@@ -147,14 +152,31 @@ impl Keep for Keeper {
     }
 
     fn rest(&mut self) {
-        if self.synced_at.elapsed() >= SYNC_EVERY {
+        // The shipper does it too, on its own thread.
+        if self.shipper.is_none() && self.synced_at.elapsed() >= SYNC_EVERY {
             self.sync();
         }
     }
 
     fn ship(&mut self) {
-        if self.shipper.is_none() {
-            self.shipper = Shipper::start(&self.dir, self.spool.clone(), self.hub.clone()).ok();
+        if self.shipper.is_some() {
+            return;
+        }
+        let say = Arc::clone(&self.say);
+        let log: ship::Log = Arc::new(move |level, text| match level {
+            ship::Level::Warn => say(Level::Warn, text),
+            ship::Level::Info => say(Level::Info, text),
+        });
+        let options = ShipOptions {
+            state_dir: self.dir.clone(),
+            spool: self.spool.clone(),
+            configured: self.hub.clone(),
+            not_before: None,
+            log,
+        };
+        match Shipper::start(options) {
+            Ok(shipper) => self.shipper = Some(shipper),
+            Err(e) => (self.say)(Level::Warn, &format!("what is recorded stays in the spool: {e}")),
         }
     }
 

@@ -13,8 +13,9 @@ use super::keep::{Keep, Open};
 use super::negotiation::{Negotiation, News, Sighting, Stance};
 use super::queue::{Queue, Wake};
 use super::runs::Runs;
+use super::store::Store;
 use super::told::{Told, What};
-use super::{Farewell, LAST_SHIPMENT, Level, NAP, Options, Surroundings};
+use super::{Farewell, LAST_SHIPMENT, Level, NAP, Options, Say, Surroundings};
 use bir_model::record::EndReason;
 use bir_tap::{Clock, Moment, SystemClock};
 use std::collections::VecDeque;
@@ -36,9 +37,10 @@ const PASSTHROUGH: &str = "tier passthrough: this project is not set up for reco
 
 /// Starts the thread. Called on the relay's path, once.
 pub(super) fn start(queue: Arc<Queue>, options: Options) {
-    let Options { server, standalone, scope, state_dir, surroundings } = options;
-    let store = state_dir.map(|dir| super::store::Store::new(dir, server.clone()));
-    run_on_thread(queue, server, surroundings, store, move |now| Negotiation::new(standalone, scope, now));
+    let Options { server, standalone, scope, state_dir, surroundings, say } = options;
+    let store = state_dir.map(|dir| Store::new(dir, server.clone(), Arc::clone(&say)));
+    let negotiate = move |now| Negotiation::new(standalone, scope, now);
+    run_on_thread(queue, server, surroundings, say, store, negotiate);
 }
 
 /// As [`start`], with any store.
@@ -46,6 +48,7 @@ pub(super) fn run_on_thread<O: Open + Send + 'static>(
     queue: Arc<Queue>,
     server: String,
     mut surroundings: Box<dyn Surroundings>,
+    say: Say,
     store: Option<O>,
     negotiate: impl FnOnce(Instant) -> Negotiation + Send + 'static,
 ) {
@@ -54,13 +57,13 @@ pub(super) fn run_on_thread<O: Open + Send + 'static>(
     let work = move || {
         let queue = for_thread;
         let worked = catch_unwind(AssertUnwindSafe(|| match store {
-            Some(store) => Worker::new(&queue, server, &mut *surroundings, store, negotiate).run(),
-            None => surroundings.say(Level::Warn, NO_HOME),
+            Some(store) => Worker::new(&queue, server, &mut *surroundings, &say, store, negotiate).run(),
+            None => say(Level::Warn, NO_HOME),
         }));
         queue.set_deaf(true);
         if worked.is_err() {
             // The log may be what failed.
-            let _ = catch_unwind(AssertUnwindSafe(|| surroundings.say(Level::Warn, FAILED)));
+            let _ = catch_unwind(AssertUnwindSafe(|| say(Level::Warn, FAILED)));
         }
         queue.is_over();
     };
@@ -73,6 +76,7 @@ pub(super) fn run_on_thread<O: Open + Send + 'static>(
 struct Worker<'a, O: Open> {
     queue: &'a Queue,
     around: &'a mut dyn Surroundings,
+    say: &'a Say,
     store: O,
     opened: Option<(O::Scrub, O::Keep)>,
     /// When a store that could not be opened is tried again.
@@ -90,6 +94,7 @@ impl<'a, O: Open> Worker<'a, O> {
         queue: &'a Queue,
         server: String,
         around: &'a mut dyn Surroundings,
+        say: &'a Say,
         store: O,
         negotiate: impl FnOnce(Instant) -> Negotiation,
     ) -> Self {
@@ -98,6 +103,7 @@ impl<'a, O: Open> Worker<'a, O> {
         Self {
             queue,
             around,
+            say,
             store,
             opened: None,
             reopen_at: None,
@@ -164,7 +170,7 @@ impl<'a, O: Open> Worker<'a, O> {
         }
         keep.flush();
         if let Some(id) = self.runs.current().filter(|id| Some(*id) != run) {
-            self.around.say(Level::Info, &format!("tier standalone, run {id}"));
+            (self.say)(Level::Info, &format!("tier standalone, run {id}"));
         }
         true
     }
@@ -173,8 +179,8 @@ impl<'a, O: Open> Worker<'a, O> {
     fn is_open(&mut self) -> bool {
         let now = Instant::now();
         if self.opened.is_none() && self.reopen_at.is_none_or(|at| now >= at) {
-            let around = &mut *self.around;
-            match self.store.open(&mut |warning| around.say(Level::Warn, warning)) {
+            let say = self.say;
+            match self.store.open(&mut |warning| say(Level::Warn, warning)) {
                 Ok((scrub, mut keep)) => {
                     if self.negotiation.ships() {
                         keep.ship();
@@ -183,7 +189,7 @@ impl<'a, O: Open> Worker<'a, O> {
                 }
                 Err(why) => {
                     let level = if self.reopen_at.is_none() { Level::Warn } else { Level::Debug };
-                    self.around.say(level, &format!("nothing is recorded for now: {why}"));
+                    (self.say)(level, &format!("nothing is recorded for now: {why}"));
                     self.reopen_at = Some(now + REOPEN_EVERY);
                 }
             }
@@ -195,7 +201,7 @@ impl<'a, O: Open> Worker<'a, O> {
         let news = if self.negotiation.is_look_due(now) {
             let found = self.around.look();
             if found != Sighting::Nothing {
-                self.around.say(Level::Debug, &format!("a look for a control server found: {found:?}"));
+                (self.say)(Level::Debug, &format!("a look for a control server found: {found:?}"));
             }
             self.negotiation.looked(&found, now)
         } else {
@@ -205,7 +211,7 @@ impl<'a, O: Open> Worker<'a, O> {
             match news {
                 News::Stance(Stance::Passthrough) => {
                     self.queue.set_deaf(true);
-                    self.around.say(Level::Info, PASSTHROUGH);
+                    (self.say)(Level::Info, PASSTHROUGH);
                 }
                 News::Stance(_) => self.queue.set_deaf(self.off),
                 News::Ship => {
@@ -215,7 +221,7 @@ impl<'a, O: Open> Worker<'a, O> {
                 }
                 News::Newer { api_version } => {
                     let version = api_version.map_or_else(|| "unknown".into(), |v| v.to_string());
-                    self.around.say(
+                    (self.say)(
                         Level::Warn,
                         &format!(
                             "a control server answers (API version {version}), and this release cannot report to one; the \
@@ -239,11 +245,11 @@ impl<'a, O: Open> Worker<'a, O> {
         }
         self.off = off;
         if off {
-            self.around.say(Level::Info, "recording is switched off");
+            (self.say)(Level::Info, "recording is switched off");
             self.queue.set_deaf(true);
             self.finish(EndReason::Closed);
         } else {
-            self.around.say(Level::Info, "recording is switched on again");
+            (self.say)(Level::Info, "recording is switched on again");
             self.queue.set_deaf(self.negotiation.stance() == Stance::Passthrough);
         }
     }
