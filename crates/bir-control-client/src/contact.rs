@@ -124,7 +124,11 @@ mod tests {
         let both = |name: &str| Some(format!("http://{}", name.len()));
         assert_eq!(found(&both).as_deref(), Some("http://15"));
         let url_alone = |name: &str| (name == "BIR_CONTROL_URL").then(|| "http://x".to_owned());
-        assert_eq!(found(&url_alone).as_deref(), Some("http://127.0.0.1:2"), "a URL alone is another project's");
+        assert_eq!(
+            found(&url_alone).as_deref(),
+            Some("http://127.0.0.1:2"),
+            "a URL alone is another project's"
+        );
         assert_eq!(find(None, &deep, &nothing).unwrap(), None);
     }
 

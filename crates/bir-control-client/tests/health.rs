@@ -65,7 +65,9 @@ fn nobody_and_somebody_else_are_told_apart() {
 
 #[test]
 fn a_token_never_leaves_the_machine() {
-    for url in ["http://192.0.2.1:80", "https://127.0.0.1:1", "http://example.com", "http://127.0.0.1.example.com"] {
+    for url in
+        ["http://192.0.2.1:80", "https://127.0.0.1:1", "http://example.com", "http://127.0.0.1.example.com"]
+    {
         assert!(matches!(ask(&contact(url)), Err(HealthError::NotHere)), "{url}");
     }
     assert!(matches!(ask(&contact("nonsense")), Err(HealthError::BadUrl(_))));

@@ -3,7 +3,9 @@
 use crate::args::Relay;
 use crate::{log, off};
 use bir_control_client::{Contact, Health};
-use bir_record::recorder::{Farewell, Level, MAX_COPY, Options, ProxyTap, Recorder, Scope, Sighting, Surroundings};
+use bir_record::recorder::{
+    Farewell, Level, MAX_COPY, Options, ProxyTap, Recorder, Scope, Sighting, Surroundings,
+};
 use bir_record::state_dir::state_dir;
 use bir_wire::Limits;
 use std::path::PathBuf;

@@ -124,13 +124,8 @@ const fn bits(fields: &[Field]) -> u32 {
     bits
 }
 
-const IN_META: u32 = bits(&[
-    Field::ToolUseId,
-    Field::CallId,
-    Field::ProtocolVersion,
-    Field::ProgressToken,
-    Field::ClientInfo,
-]);
+const IN_META: u32 =
+    bits(&[Field::ToolUseId, Field::CallId, Field::ProtocolVersion, Field::ProgressToken, Field::ClientInfo]);
 const IN_PARAMS: u32 = IN_META
     | bits(&[
         Field::ToolName,

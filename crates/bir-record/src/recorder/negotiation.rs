@@ -218,7 +218,8 @@ mod tests {
 
     #[test]
     fn a_late_installation_switches_recording_on() {
-        let told = story(false, Scope::User, 200, |s| if s < 30 { Sighting::Nothing } else { Sighting::Installed });
+        let told =
+            story(false, Scope::User, 200, |s| if s < 30 { Sighting::Nothing } else { Sighting::Installed });
         assert_eq!(told[..2], ["0 Undecided", "10 Stance(Passthrough)"]);
         assert_eq!(told[2..], ["40 Stance(Recording)", "40 Ship"]);
     }

@@ -2,19 +2,13 @@
 
 use super::keep::Scrub;
 use super::told::Opening;
+use crate::response_id;
 use bir_model::record::{HostInfo, ServerInfo, Source, Step, StepType};
 use bir_model::{RunId, StepId};
 use serde_json::Value as Json;
-use uuid::Uuid;
 
 /// Longest name that is kept, in bytes.
 const LONGEST_NAME: usize = 256;
-
-/// The row that ends a call, from the row that began it: the same id but for its last bit. So whoever finds a call that
-/// nobody ended makes the same row as everybody else who does.
-pub(super) fn response_id(selected: StepId) -> StepId {
-    StepId::from_uuid(Uuid::from_u128(selected.uuid().as_u128() ^ 1))
-}
 
 /// A call as both of its rows name it.
 #[derive(Debug, Clone)]
@@ -82,9 +76,8 @@ pub(super) fn parties(
         text.map(|text| name(scrub, text))
     };
     let client = opening.client.as_deref().and_then(|json| serde_json::from_slice::<Json>(json).ok());
-    let host = client.and_then(|client| {
-        Some(HostInfo { app: text(&client, "name")?, version: text(&client, "version") })
-    });
+    let host = client
+        .and_then(|client| Some(HostInfo { app: text(&client, "name")?, version: text(&client, "version") }));
     if let Ok(result) = serde_json::from_slice::<Json>(&opening.result) {
         let in_meta = |result: &Json| result.get("_meta")?.get("io.modelcontextprotocol/serverInfo").cloned();
         let named = result.get("serverInfo").cloned().or_else(|| in_meta(&result)).unwrap_or_default();

@@ -41,7 +41,8 @@ impl Open for Store {
         let (redactor, warnings) = Redactor::new(key, config.redact);
         warnings.iter().for_each(|warning| warn(warning));
         let here = std::env::current_dir().unwrap_or_default();
-        let scrubber = Scrubber { redactor, exclude: config.record.exclude, server: self.server.clone(), here };
+        let scrubber =
+            Scrubber { redactor, exclude: config.record.exclude, server: self.server.clone(), here };
         let keeper = Keeper {
             dir: dir.clone(),
             spool: Spool::new(dir, config.record.spool_limit),

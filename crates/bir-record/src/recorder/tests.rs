@@ -109,7 +109,9 @@ fn line(record: &Record) -> String {
             let legs: String = step
                 .legs
                 .iter()
-                .map(|leg| format!(" leg {} {} → {}", leg.leg, leg.asked, leg.answered.as_deref().unwrap_or("-")))
+                .map(|leg| {
+                    format!(" leg {} {} → {}", leg.leg, leg.asked, leg.answered.as_deref().unwrap_or("-"))
+                })
                 .collect();
             let part = |name: &str, value: &Option<String>| {
                 value.as_ref().map(|value| format!(" {name} {value}")).unwrap_or_default()
@@ -252,7 +254,10 @@ fn a_run_is_over_after_half_an_hour_without_a_call() {
     story.runs.end_if_idle(now, &mut story.kept);
     assert!(story.runs.current().is_none());
     let lines = story.kept.lines();
-    assert_eq!(lines[5..], ["finish Idle", RUN, "0 selected c in {}", "1 response c ok out 1", "finish Idle"]);
+    assert_eq!(
+        lines[5..],
+        ["finish Idle", RUN, "0 selected c in {}", "1 response c ok out 1", "finish Idle"]
+    );
 }
 
 #[test]
@@ -262,7 +267,10 @@ fn what_is_excluded_leaves_no_trace() {
     assert!(story.finish().is_empty(), "not even a run");
     story.began(1, "hidden").began(2, "my secret tool").ended(1).ended(2);
     let lines = story.finish();
-    assert_eq!(lines[1..3], ["0 selected my [redacted] tool in {}", "1 response my [redacted] tool ok out 1"]);
+    assert_eq!(
+        lines[1..3],
+        ["0 selected my [redacted] tool in {}", "1 response my [redacted] tool ok out 1"]
+    );
 }
 
 #[test]

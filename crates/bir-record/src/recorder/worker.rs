@@ -33,7 +33,8 @@ const FAILED: &str = "recording failed and is off for this session; the relay go
 /// Said where no directory is known.
 const NO_HOME: &str = "nothing is recorded: neither BIR_HOME nor HOME names a directory to keep it in";
 /// Said in a passthrough.
-const PASSTHROUGH: &str = "tier passthrough: this project is not set up for recording, and nothing of this session is kept";
+const PASSTHROUGH: &str =
+    "tier passthrough: this project is not set up for recording, and nothing of this session is kept";
 
 /// Starts the thread. Called on the relay's path, once.
 pub(super) fn start(queue: Arc<Queue>, options: Options) {
