@@ -4,7 +4,7 @@
 //! Text is not only configuration: it is prose and program code too. So a bare value has to stand as one stands in a file of settings (alone on
 //! its line, tight after `=`, quoted), or to look like a secret; types, references, calls and words of help texts are left alone.
 
-use super::names::{self, Class};
+use super::names::Class;
 use super::placeholder::{self, Edit, Kind};
 use super::{Job, cookie, look, shapes};
 

@@ -159,6 +159,7 @@ fn without_digits(word: &[u8]) -> &[u8] {
 }
 
 /// What the value under `name` is, by the built-in rules.
+#[cfg(test)]
 pub(super) fn classify(name: &str) -> Class {
     let segments = Segments::of(name);
     class_of(&segments)
