@@ -51,6 +51,11 @@ pub struct HubClient {
     destination: Destination,
 }
 
+/// Whether another token may help.
+fn expired<T>(answer: &Result<T, HubError>) -> bool {
+    matches!(answer, Err(e) if e.status() == Some(401))
+}
+
 /// A pair of tokens, as `/auth/login`, `/auth/refresh` and the device flow give it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -174,7 +179,7 @@ impl HubClient {
     ) -> Result<Answer, HubError> {
         let token = self.destination.token.clone();
         let answer = self.once(method.clone(), path, body.clone(), token.as_ref()).await;
-        if !matches!(&answer, Err(e) if e.status() == Some(401)) || !self.renew().await? {
+        if !expired(&answer) || !self.renew().await? {
             return answer;
         }
         let token = self.destination.token.clone();
@@ -196,11 +201,11 @@ impl HubClient {
             }
             self.authorize(&mut request, self.destination.token.as_ref())?;
             let response = self.within(self.net.request(request)).await?;
-            match self.refusal(response).await {
-                Ok(response) => return Ok(EventStream::new(response, self.destination.url.clone())),
-                Err(e) if e.status() == Some(401) && !refreshed && self.renew().await? => refreshed = true,
-                Err(e) => return Err(e),
+            let opened = self.refusal(response).await;
+            if refreshed || !expired(&opened) || !self.renew().await? {
+                return opened.map(|response| EventStream::new(response, self.destination.url.clone()));
             }
+            refreshed = true;
         }
     }
 
@@ -215,10 +220,11 @@ impl HubClient {
             let mut request = Request::new(Method::GET, self.destination.target(path)?);
             self.authorize(&mut request, self.destination.token.as_ref())?;
             let response = self.within(self.net.request(request)).await?;
-            match self.refusal(response).await {
-                Err(e) if e.status() == Some(401) && !refreshed && self.renew().await? => refreshed = true,
-                other => return other,
+            let opened = self.refusal(response).await;
+            if refreshed || !expired(&opened) || !self.renew().await? {
+                return opened;
             }
+            refreshed = true;
         }
     }
 

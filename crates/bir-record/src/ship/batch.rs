@@ -59,17 +59,22 @@ impl Batch {
     pub(super) fn collect(dir: &Path, run: RunId, ack: &Ack, most: usize) -> io::Result<Self> {
         let mut batch = Self { ack: ack.clone(), ..Self::default() };
         // In this order: a segment that has a successor is not written any more.
-        let segments = spool::segments_of(dir, run);
-        batch.take_losses(dir, run)?;
-        for segment in segments.iter().filter(|segment| segment.number >= ack.segment) {
+        let mut segments = spool::segments_of(dir, run);
+        segments.retain(|segment| segment.number >= ack.segment);
+        let losses = read_losses(dir, run)?;
+        // A request stands for itself: the hub may have forgotten the run, or be another one.
+        if let Some(first) = segments.first()
+            && (!losses.is_empty() || (first.number == ack.segment && ack.offset > 0))
+        {
+            batch.repeat_head(&dir.join(first.file_name()));
+        }
+        batch.take_losses(&losses);
+        for segment in segments {
             if segment.number > batch.ack.segment {
                 batch.ack.segment = segment.number;
                 batch.ack.offset = 0;
             }
             let path = dir.join(segment.file_name());
-            if batch.ack.offset > 0 && batch.counts.is_empty() {
-                batch.repeat_head(&path)?;
-            }
             let mut reader = match SegmentReader::open(&path, batch.ack.offset) {
                 Ok(reader) => reader,
                 // Somebody made room.
@@ -95,7 +100,7 @@ impl Batch {
             return Ok(batch);
         }
         if let Some(segment) = spool::segments_of(dir, run).first() {
-            batch.repeat_head(&dir.join(segment.file_name()))?;
+            batch.repeat_head(&dir.join(segment.file_name()));
         }
         for call in &ack.open {
             batch.say(&Record::Step(unknown_end(run, call, ack.last_at)))?;
@@ -128,28 +133,19 @@ impl Batch {
         self.counts.push(weight);
     }
 
-    /// A request stands for itself: the hub may have forgotten the run, or be another one.
-    fn repeat_head(&mut self, path: &Path) -> io::Result<()> {
+    fn repeat_head(&mut self, path: &Path) {
         let first = SegmentReader::open(path, 0).and_then(|mut reader| reader.next());
         if let Ok(Some(Item::Record { json, .. })) = first {
             self.push(&json, Weight::Nothing);
         }
-        Ok(())
     }
 
-    /// What had to go, as the `.lost` file says.
-    fn take_losses(&mut self, dir: &Path, run: RunId) -> io::Result<()> {
-        let text = match std::fs::read(spool::side_file(dir, run, "lost")) {
-            Ok(text) => text,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(e) => return Err(e),
-        };
+    fn take_losses(&mut self, text: &[u8]) {
         for json in text.split(|&b| b == b'\n').filter_map(spool::decode) {
             self.push(json, Weight::Nothing);
             self.fresh += 1;
         }
         self.lost_bytes = text.len() as u64;
-        Ok(())
     }
 
     fn take(&mut self, run: RunId, segment: u32, item: Item) {
@@ -205,6 +201,14 @@ impl Batch {
             }
             _ => Weight::Record,
         }
+    }
+}
+
+/// What had to go, as the `.lost` file says.
+fn read_losses(dir: &Path, run: RunId) -> io::Result<Vec<u8>> {
+    match std::fs::read(spool::side_file(dir, run, "lost")) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => read,
     }
 }
 

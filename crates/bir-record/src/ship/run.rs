@@ -59,7 +59,7 @@ pub(super) async fn ship(
                 most = LINES;
             }
             // Too much at once, or something in it that the hub cannot read: less at once, until it is one line.
-            Err(e) if matches!(e.status(), Some(400 | 413 | 422)) && batch.fresh > 1 => {
+            Err(e) if matches!(e.status(), Some(400 | 413 | 422)) && batch.fresh > 1 && most > 1 => {
                 most = (batch.fresh / 2).max(1);
                 continue;
             }

@@ -33,7 +33,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) use bound::lock as bound_lock;
 pub use line::LONGEST_LINE;
 pub(crate) use line::decode;
-pub(crate) use line::encode;
 pub(crate) use names::SegmentName;
 pub(crate) use names::{length, segments_of, side as side_file, try_lock};
 pub(crate) use read::{Item, SegmentReader};

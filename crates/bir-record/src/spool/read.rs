@@ -57,11 +57,6 @@ impl SegmentReader {
             }
         }
     }
-
-    /// Whether something stands behind the last complete line.
-    pub(crate) fn has_rest(&mut self) -> bool {
-        self.file.fill_buf().is_ok_and(|buffer| !buffer.is_empty())
-    }
 }
 
 fn memchr(bytes: &[u8]) -> Option<usize> {

@@ -127,7 +127,8 @@ impl RunWriter {
         let (mut group, mut unfit, mut taken) = (Missed::default(), Missed::default(), 0);
         for record in records {
             let fits = line::encode(record.record(), lines).is_ok();
-            if fits { &mut group } else { &mut unfit }.count(record);
+            let counted = if fits { &mut group } else { &mut unfit };
+            counted.count(record);
             taken += 1;
             if lines.len() >= GROUP {
                 break;

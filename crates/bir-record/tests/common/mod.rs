@@ -1,4 +1,5 @@
 //! A hub that books what it is sent, and can be told to misbehave.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
@@ -7,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bir_model::record::{EndReason, Finish, Record, RunStart, Step, StepType};
+use bir_model::record::{EndReason, Finish, RunStart, Step, StepType};
 use bir_model::{Outcome, RunId, StepId, Tier};
 use bir_record::{SafePayload, SafeRecord};
 
@@ -240,9 +241,4 @@ pub fn indexes(records: &[Value], run: RunId) -> Vec<u64> {
 /// Silent.
 pub fn no_log() -> bir_record::ship::Log {
     Arc::new(|_, _| {})
-}
-
-/// The text of a record, as it stands in a line.
-pub fn text(record: &SafeRecord) -> String {
-    serde_json::to_string::<Record>(record.record()).unwrap()
 }
