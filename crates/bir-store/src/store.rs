@@ -6,8 +6,8 @@ use crate::model::{
     SearchPage, Session, StepPage, TenantRow, View,
 };
 use async_trait::async_trait;
-use bir_model::record::Record;
-use bir_model::{RunId, TenantId, TokenId, UserId};
+use bir_model::record::{Record, Step};
+use bir_model::{RunId, StepId, TenantId, TokenId, UserId};
 
 /// Runs: appended by recorders, read by people.
 #[async_trait]
@@ -37,6 +37,16 @@ pub trait Recordings {
         after: Option<u32>,
         limit: u32,
     ) -> Result<Vec<Record>, StoreError>;
+    /// Replaces payload fields of one row, and gives the row as it then is. None: there is none of `who`'s own.
+    async fn amend_step(
+        &self,
+        _who: &View,
+        _run: RunId,
+        _step: StepId,
+        _change: &crate::model::StepChange,
+    ) -> Result<Option<Step>, StoreError> {
+        Err(StoreError::Failed("this store cannot amend a row".to_owned()))
+    }
     /// Deletes one run. False: there is none that `who` may delete.
     async fn delete_run(&self, who: &View, run: RunId) -> Result<bool, StoreError>;
     /// Deletes the runs of one project.
