@@ -94,6 +94,13 @@ impl State {
         self.0.ending.send_replace(true);
     }
 
+    /// Sends what telemetry still waits, within the budget.
+    pub async fn close_telemetry(&self, budget: std::time::Duration) {
+        if let Some(telemetry) = &self.0.telemetry {
+            telemetry.close(budget).await;
+        }
+    }
+
     /// Resolves when [`State::end_streams`] was called.
     pub(crate) fn ending(&self) -> watch::Receiver<bool> {
         self.0.ending.subscribe()

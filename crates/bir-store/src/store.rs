@@ -7,7 +7,7 @@ use crate::model::{
 };
 use async_trait::async_trait;
 use bir_model::record::{Record, Step};
-use bir_model::{RunId, StepId, TenantId, TokenId, UserId};
+use bir_model::{RunId, TenantId, TokenId, UserId};
 
 /// Runs: appended by recorders, read by people.
 #[async_trait]
@@ -29,7 +29,12 @@ pub trait Recordings {
         filter: &RunFilter,
         page: &Page,
     ) -> Result<SearchPage, StoreError>;
-    /// The records of one run, as they were appended, for an export.
+    /// Replaces what a row of one's own run holds (payloads, times, outcome); its id, run, index and type stay. False: there
+    /// is no such row.
+    async fn amend(&self, who: &View, step: &Step) -> Result<bool, StoreError>;
+    /// The records of one run, as they were appended, for an export: its beginning, its rows by index, `limit` of them
+    /// behind the index `after` (None: from the beginning), its end, its losses. A part with fewer than `limit` rows
+    /// ([`Record::Step`], [`Record::Final`]) is the last, and only the last holds the end and the losses.
     async fn records(
         &self,
         who: &View,
@@ -37,16 +42,6 @@ pub trait Recordings {
         after: Option<u32>,
         limit: u32,
     ) -> Result<Vec<Record>, StoreError>;
-    /// Replaces payload fields of one row, and gives the row as it then is. None: there is none of `who`'s own.
-    async fn amend_step(
-        &self,
-        _who: &View,
-        _run: RunId,
-        _step: StepId,
-        _change: &crate::model::StepChange,
-    ) -> Result<Option<Step>, StoreError> {
-        Err(StoreError::Failed("this store cannot amend a row".to_owned()))
-    }
     /// Deletes one run. False: there is none that `who` may delete.
     async fn delete_run(&self, who: &View, run: RunId) -> Result<bool, StoreError>;
     /// Deletes the runs of one project.

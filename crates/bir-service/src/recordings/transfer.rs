@@ -38,13 +38,14 @@ struct Export {
     out: mpsc::Sender<Piece>,
 }
 
-/// The index that the next part of a run's records begins after.
-fn last_index(records: &[Record]) -> Option<u32> {
-    records.iter().rev().find_map(|record| match record {
+/// How many rows a part of a run's records has, and the index of the last.
+fn rows(records: &[Record]) -> (usize, Option<u32>) {
+    let index = |record: &Record| match record {
         Record::Step(step) => Some(step.step_index),
         Record::Final(answer) => Some(answer.step_index),
         _ => None,
-    })
+    };
+    (records.iter().filter_map(index).count(), records.iter().filter_map(index).max())
 }
 
 impl Export {
@@ -63,10 +64,11 @@ impl Export {
             if !piece.is_empty() && self.out.send(Ok(piece.into())).await.is_err() {
                 return Ok(false);
             }
-            let next = last_index(&records).filter(|_| records.len() >= RECORDS as usize);
-            match next {
+            match rows(&records) {
                 // An index that does not move would go on for ever.
-                Some(index) if after.is_none_or(|a| index > a) => after = Some(index),
+                (count, Some(index)) if count >= RECORDS as usize && after.is_none_or(|a| index > a) => {
+                    after = Some(index);
+                }
                 _ => return Ok(true),
             }
         }
