@@ -1,1 +1,5 @@
 //! Skeleton.
+
+mod rules;
+
+pub use rules::Rules;
