@@ -106,7 +106,10 @@ pub(super) struct CallEntry {
     pub(super) version: String,
     pub(super) notes: Vec<Html>,
     pub(super) facts: Vec<(&'static str, Html)>,
-    pub(super) payloads: Vec<Payload>,
+    /// What led to the call: reasoning, arguments.
+    pub(super) before: Vec<Payload>,
+    /// What came of it: result, error.
+    pub(super) after: Vec<Payload>,
     pub(super) rounds: Vec<Round>,
     /// Where the payloads are, and how large, when this page has no room for them.
     pub(super) elsewhere: Option<(String, String)>,
@@ -166,6 +169,9 @@ impl Entry {
         let server = row.server.as_deref().filter(|_| run.servers.len() != 1);
         let size = payload_size(call);
         let here = room.take(size);
+        let (before, after) = if here { payloads(call, tool) } else { (Vec::new(), Vec::new()) };
+        // What runs is drawn longer each time; everything else changes when its state does.
+        let grows = if call.state == State::Running { call.duration_us } else { 0 };
         Some(Self::Call(Box::new(CallEntry {
             index: call.index,
             number: grouped(u64::from(call.index / 2) + 1),
@@ -179,10 +185,11 @@ impl Entry {
             x: ms(call.start_us.min(axis_us)),
             width: ms(call.duration_us.min(axis_us)),
             failed: call.failed(),
-            version: format!("{}-{label}-{}", u8::from(call.begin.is_some()), u8::from(here)),
+            version: format!("{}-{label}-{grows}-{}", u8::from(call.begin.is_some()), u8::from(here)),
             notes: notes(call),
             facts: facts(row, tool),
-            payloads: if here { payloads(call, tool) } else { Vec::new() },
+            before,
+            after,
             rounds: if here { rounds(call) } else { Vec::new() },
             elsewhere: (!here).then(|| (run_path(room.run, call.index), bytes(size as u64))),
             ambiguous: ambiguous(call),
@@ -243,26 +250,33 @@ fn facts(row: &Step, tool: &str) -> Vec<(&'static str, Html)> {
     facts
 }
 
-fn payloads(call: &Call<'_>, tool: &str) -> Vec<Payload> {
-    let mut out = Vec::new();
-    let mut add = |title: &'static str, row: &Step, payload: Option<&String>, sized: bool, is_error: bool| {
-        if let Some(payload) = payload {
-            let (parts, json) = if title == "Result" { read(payload) } else { (vec![Part::Pre(json::html(payload))], None) };
-            let note = sized.then(|| size_note(row)).flatten();
-            out.push(Payload { title, note, parts, json, label: plain(&format!("{title} of {tool}")), is_error });
-        }
+/// Payloads before and after, in the order in which they are read.
+fn payloads(call: &Call<'_>, tool: &str) -> (Vec<Payload>, Vec<Payload>) {
+    let plain_payload = |title, payload: &String, note| Payload {
+        title,
+        note,
+        parts: vec![Part::Pre(json::html(payload))],
+        json: None,
+        label: plain(&format!("{title} of {tool}")),
+        is_error: false,
     };
-    if let Some(begin) = call.begin {
-        add("Reasoning before it", begin, begin.context.as_ref(), false, false);
-        add("Arguments as the model wrote them", begin, begin.model_input.as_ref(), false, false);
-        add("Arguments", begin, begin.tool_input.as_ref(), true, false);
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    if let Some(row) = call.begin {
+        before.extend(row.context.as_ref().map(|p| plain_payload("Reasoning before it", p, None)));
+        before.extend(row.model_input.as_ref().map(|p| plain_payload("Arguments as the model wrote them", p, None)));
+        before.extend(row.tool_input.as_ref().map(|p| plain_payload("Arguments", p, size_note(row))));
     }
-    if let Some(end) = call.end {
-        add("Error", end, end.tool_error.as_ref(), end.tool_output.is_none(), true);
-        let bad = end.outcome == Some(Outcome::ToolError);
-        add("Result", end, end.tool_output.as_ref(), true, bad);
+    if let Some(row) = call.end {
+        let error_note = if row.tool_output.is_none() { size_note(row) } else { None };
+        let error = row.tool_error.as_ref().map(|p| plain_payload("Error", p, error_note));
+        after.extend(error.map(|p| Payload { is_error: true, ..p }));
+        after.extend(row.tool_output.as_ref().map(|payload| {
+            let (parts, json) = read(payload);
+            let is_error = row.outcome == Some(Outcome::ToolError);
+            Payload { parts, json, is_error, ..plain_payload("Result", payload, size_note(row)) }
+        }));
     }
-    out
+    (before, after)
 }
 
 /// `1.2 MiB on the wire, cut`
