@@ -21,7 +21,8 @@ const CSS: &[u8] = include_bytes!("../static/console.css");
 const JS: &[u8] = include_bytes!("../static/console.js");
 const ICON: &[u8] = include_bytes!("../static/icon.svg");
 
-static TAGS: LazyLock<[String; 3]> = LazyLock::new(|| [CSS, JS, ICON].map(|file| format!("\"{:016x}\"", fnv(file))));
+static TAGS: LazyLock<[String; 3]> =
+    LazyLock::new(|| [CSS, JS, ICON].map(|file| format!("\"{:016x}\"", fnv(file))));
 
 /// The asset of that name: what stands after `/static/` in the address.
 #[must_use]

@@ -38,9 +38,7 @@ mod units;
 mod view;
 
 pub use assets::{Asset, asset};
-pub use pages::{
-    device_page, message_page, run_list_rows, run_page, run_rows, runs_page, sign_in_page,
-};
+pub use pages::{device_page, message_page, run_list_rows, run_page, run_rows, runs_page, sign_in_page};
 pub use view::{Device, DeviceState, Filter, Message, Run, RunView, RunsView, SignIn, Since, Viewer};
 
 /// What the pages need, and nothing more. To be sent with each of them.

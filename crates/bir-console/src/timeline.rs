@@ -91,7 +91,8 @@ impl<'a> Timeline<'a> {
         let axis_us = axis(&mut calls, frame);
         let mut losses: Vec<&Lost> = losses.iter().collect();
         losses.sort_by_key(|l| l.at);
-        let began: Vec<(u32, u64)> = calls.iter().map(|c| (c.index, frame.started_at + c.start_us / 1_000)).collect();
+        let began: Vec<(u32, u64)> =
+            calls.iter().map(|c| (c.index, frame.started_at + c.start_us / 1_000)).collect();
         let mut items: Vec<Item<'a>> = calls.into_iter().map(Item::Call).collect();
         let mut lost_later = 0;
         let mut shift = 0;
@@ -170,8 +171,14 @@ mod tests {
     use bir_model::StepId;
 
     const BEGAN: u64 = 1_000_000;
-    const FRAME: Frame =
-        Frame { started_at: BEGAN, last_at: BEGAN + 500, ended: true, now: BEGAN + 900, first: true, more: false };
+    const FRAME: Frame = Frame {
+        started_at: BEGAN,
+        last_at: BEGAN + 500,
+        ended: true,
+        now: BEGAN + 900,
+        first: true,
+        more: false,
+    };
 
     fn row(run: RunId, index: u32, at: u64, outcome: Option<Outcome>, us: Option<u64>) -> Step {
         let kind = if index % 2 == 0 { "tool_selected" } else { "tool_response" };
@@ -185,7 +192,14 @@ mod tests {
     }
 
     fn lost(run: RunId, at: u64, calls: u64) -> Lost {
-        Lost { run_id: run, id: StepId::new(), calls, records: calls * 2, reason: "backlog".into(), at: BEGAN + at }
+        Lost {
+            run_id: run,
+            id: StepId::new(),
+            calls,
+            records: calls * 2,
+            reason: "backlog".into(),
+            at: BEGAN + at,
+        }
     }
 
     fn shape(t: &Timeline<'_>) -> Vec<String> {

@@ -175,7 +175,9 @@ fn filled<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<String>, D::E
     Ok(text.map(|t| t.trim().to_owned()).filter(|t| !t.is_empty()))
 }
 
-fn known<'de, D: serde::Deserializer<'de>, T: serde::de::DeserializeOwned>(d: D) -> Result<Option<T>, D::Error> {
+fn known<'de, D: serde::Deserializer<'de>, T: serde::de::DeserializeOwned>(
+    d: D,
+) -> Result<Option<T>, D::Error> {
     let text = filled(d)?;
     Ok(text.and_then(|t| serde_json::from_value(serde_json::Value::String(t)).ok()))
 }
@@ -282,7 +284,9 @@ mod tests {
     #[test]
     fn a_filter_is_read_leniently_and_written_back() {
         let read = |json: &str| serde_json::from_str::<Filter>(json).unwrap();
-        let filter = read(r#"{"server":" git hub ","tool":"","outcome":"tool_error","tier":"nonsense","since":"7d","cursor":"a=b"}"#);
+        let filter = read(
+            r#"{"server":" git hub ","tool":"","outcome":"tool_error","tier":"nonsense","since":"7d","cursor":"a=b"}"#,
+        );
         assert_eq!(filter.server.as_deref(), Some("git hub"));
         assert_eq!(filter.tool, None);
         assert_eq!(filter.outcome, Some(Outcome::ToolError));

@@ -5,8 +5,8 @@
 mod markup;
 
 use bir_console::{
-    Device, DeviceState, Filter, Message, Run, RunView, RunsView, SignIn, Viewer, device_page, message_page, run_list_rows,
-    run_page, run_rows, runs_page, sign_in_page,
+    Device, DeviceState, Filter, Message, Run, RunView, RunsView, SignIn, Viewer, device_page, message_page,
+    run_list_rows, run_page, run_rows, runs_page, sign_in_page,
 };
 use bir_model::record::{EndReason, HostInfo, Leg, Lost, ServerInfo, Step, StepType};
 use bir_model::{Outcome, RunId, StepId, Tier};
@@ -79,7 +79,13 @@ fn step(run: RunId, index: u32, text: &str) -> Step {
         legs: if begins {
             Vec::new()
         } else {
-            let leg = Leg { leg: 1, asked: text.into(), asked_at: 5, answered: Some(text.into()), answered_at: Some(9) };
+            let leg = Leg {
+                leg: 1,
+                asked: text.into(),
+                asked_at: 5,
+                answered: Some(text.into()),
+                answered_at: Some(9),
+            };
             vec![leg]
         },
     }
@@ -88,7 +94,8 @@ fn step(run: RunId, index: u32, text: &str) -> Step {
 fn run_view(text: &str) -> RunView {
     let run = run(text);
     let id = run.id;
-    let lost = Lost { run_id: id, id: StepId::new(), calls: 3, records: 6, reason: text.into(), at: BEGAN + 500 };
+    let lost =
+        Lost { run_id: id, id: StepId::new(), calls: 3, records: 6, reason: text.into(), at: BEGAN + 500 };
     let object = serde_json::json!({ text: text }).to_string();
     RunView {
         viewer: Some(Viewer { name: text.into(), can_sign_out: true }),
@@ -106,7 +113,12 @@ fn run_view(text: &str) -> RunView {
 }
 
 fn runs_view(text: &str) -> RunsView {
-    let filter = Filter { server: Some(text.into()), tool: Some(text.into()), project: Some(text.into()), ..Filter::default() };
+    let filter = Filter {
+        server: Some(text.into()),
+        tool: Some(text.into()),
+        project: Some(text.into()),
+        ..Filter::default()
+    };
     RunsView { viewer: None, runs: vec![run(text)], filter, next: Some(text.into()), now: NOW }
 }
 
@@ -123,13 +135,29 @@ fn everything(text: &str) -> Vec<(&'static str, String)> {
     let view = run_view(text);
     vec![
         ("runs", runs_page(&runs_view(text))),
-        ("older runs", runs_page(&RunsView { filter: Filter { cursor: Some(text.into()), ..Filter::default() }, ..runs_view(text) })),
+        (
+            "older runs",
+            runs_page(&RunsView {
+                filter: Filter { cursor: Some(text.into()), ..Filter::default() },
+                ..runs_view(text)
+            }),
+        ),
         ("rows of runs", run_list_rows(&runs_view(text))),
         ("run", run_page(&view)),
-        ("run that goes on", run_page(&RunView { run: Run { ended_at: None, ..view.run.clone() }, ..view.clone() })),
+        (
+            "run that goes on",
+            run_page(&RunView { run: Run { ended_at: None, ..view.run.clone() }, ..view.clone() }),
+        ),
         ("page of a run", run_page(&RunView { next: Some(2), ..view.clone() })),
         ("rows of a run", run_rows(&view, 0)),
-        ("sign in", sign_in_page(&SignIn { email: text.into(), error: Some(text.into()), next: Some(format!("/{text}")) })),
+        (
+            "sign in",
+            sign_in_page(&SignIn {
+                email: text.into(),
+                error: Some(text.into()),
+                next: Some(format!("/{text}")),
+            }),
+        ),
         ("device", device(DeviceState::Ask { user_code: text.into(), error: Some(text.into()) })),
         ("message", message_page(&message)),
     ]
@@ -142,19 +170,25 @@ fn check(name: &str, page: &str) -> Result<(), String> {
         if ["img", "iframe", "style", "object", "embed", "base"].contains(&element.as_str()) {
             return Err(format!("{name}: <{element}>"));
         }
-        if element == "script" && !attributes.iter().any(|(n, v)| n == "src" && v.starts_with("/static/console.js?v=")) {
+        if element == "script"
+            && !attributes.iter().any(|(n, v)| n == "src" && v.starts_with("/static/console.js?v="))
+        {
             return Err(format!("{name}: a script that is not ours"));
         }
         for (attribute, value) in attributes {
             if attribute.starts_with("on") || attribute == "style" || attribute == "srcdoc" {
                 return Err(format!("{name}: <{element} {attribute}>"));
             }
-            if ["href", "src", "action"].contains(&attribute.as_str()) && !value.starts_with('/') && !value.starts_with('#') {
+            if ["href", "src", "action"].contains(&attribute.as_str())
+                && !value.starts_with('/')
+                && !value.starts_with('#')
+            {
                 return Err(format!("{name}: {attribute}={value}"));
             }
         }
     }
-    let ids: Vec<&str> = tags.iter().flat_map(|t| &t.attributes).filter(|(n, _)| n == "id").map(|(_, v)| v.as_str()).collect();
+    let ids: Vec<&str> =
+        tags.iter().flat_map(|t| &t.attributes).filter(|(n, _)| n == "id").map(|(_, v)| v.as_str()).collect();
     let mut unique = ids.clone();
     unique.sort_unstable();
     unique.dedup();
@@ -250,7 +284,8 @@ fn only_paths_of_this_hub_are_gone_on_to() {
 fn a_page_has_room_for_so_much_and_links_to_the_rest() {
     let mut view = run_view("x");
     let big = serde_json::json!({ "text": "y".repeat(60_000) }).to_string();
-    let row = |index| Step { tool_output: Some(big.clone()), tool_input: None, ..step(view.run.id, index, "x") };
+    let row =
+        |index| Step { tool_output: Some(big.clone()), tool_input: None, ..step(view.run.id, index, "x") };
     view.steps = (0..200).map(row).collect();
     let page = run_page(&view);
     assert!(page.len() < 2_500_000, "{}", page.len());

@@ -28,7 +28,12 @@ fn clock() -> u64 {
 }
 
 fn server(name: &str) -> ServerInfo {
-    ServerInfo { name: name.into(), title: Some(format!("{name} server")), version: Some("2026.8.31".into()), era: Some(Era::Modern) }
+    ServerInfo {
+        name: name.into(),
+        title: Some(format!("{name} server")),
+        version: Some("2026.8.31".into()),
+        era: Some(Era::Modern),
+    }
 }
 
 fn run(input: Option<&str>, servers: &[&str], started_at: u64) -> Recorded {
@@ -148,7 +153,11 @@ impl Fixture {
         let now = clock();
         let mut runs = vec![going_on(now), rich(now), hostile(now), long(now)];
         for n in 0..80_u64 {
-            let prompt = ["Summarise the open issues of the shop and label what is stale", "Which invoices of October were never paid?", "Rename the column and update every query that uses it"];
+            let prompt = [
+                "Summarise the open issues of the shop and label what is stale",
+                "Which invoices of October were never paid?",
+                "Rename the column and update every query that uses it",
+            ];
             let input = (n % 3 != 2).then(|| prompt[(n % 2) as usize]);
             let servers: &[&str] = if n % 4 == 0 { &["github", "postgres"] } else { &["everything"] };
             let mut it = run(input, servers, now - 7_200_000 - n * 3_100_000);
@@ -157,7 +166,15 @@ impl Fixture {
             }
             for call in 0..=n % 9 {
                 let outcome = if n % 7 == 3 && call == 2 { Outcome::ToolError } else { Outcome::Ok };
-                it.call(&Call { tool: "echo", server: servers[0], at: call * 900, us: 4_000 + n * 913, outcome, input: r#"{"message":"hello"}"#, output: TEXT });
+                it.call(&Call {
+                    tool: "echo",
+                    server: servers[0],
+                    at: call * 900,
+                    us: 4_000 + n * 913,
+                    outcome,
+                    input: r#"{"message":"hello"}"#,
+                    output: TEXT,
+                });
             }
             if n % 11 == 6 {
                 it.lose(10, n % 4, "backlog");
@@ -175,7 +192,15 @@ impl Fixture {
     pub(crate) fn call(&mut self) {
         let it = &mut self.runs[0];
         let at = clock() - it.run.started_at;
-        it.call(&Call { tool: "get-sum", server: "everything", at, us: 31_000, outcome: Outcome::Ok, input: r#"{"a":2,"b":3}"#, output: TEXT });
+        it.call(&Call {
+            tool: "get-sum",
+            server: "everything",
+            at,
+            us: 31_000,
+            outcome: Outcome::Ok,
+            input: r#"{"a":2,"b":3}"#,
+            output: TEXT,
+        });
         self.version += 1;
     }
 
@@ -199,7 +224,15 @@ impl Fixture {
     /// Another run begins.
     pub(crate) fn new_run(&mut self) {
         let mut it = run(Some("A run that appeared while you looked"), &["everything"], clock());
-        it.call(&Call { tool: "echo", server: "everything", at: 0, us: 3_000, outcome: Outcome::Ok, input: "{}", output: TEXT });
+        it.call(&Call {
+            tool: "echo",
+            server: "everything",
+            at: 0,
+            us: 3_000,
+            outcome: Outcome::Ok,
+            input: "{}",
+            output: TEXT,
+        });
         self.runs.insert(1, it.over(10, EndReason::Closed));
         self.version += 1;
     }
@@ -227,8 +260,24 @@ const TEXT: &str = r#"{"content":[{"type":"text","text":"Echo: hello"}],"isError
 
 fn going_on(now: u64) -> Recorded {
     let mut it = run(None, &["everything"], now - 42_000);
-    it.call(&Call { tool: "echo", server: "everything", at: 0, us: 3_120, outcome: Outcome::Ok, input: r#"{"message":"hello"}"#, output: TEXT });
-    it.call(&Call { tool: "get-sum", server: "everything", at: 800, us: 1_480, outcome: Outcome::Ok, input: r#"{"a":2,"b":40}"#, output: TEXT });
+    it.call(&Call {
+        tool: "echo",
+        server: "everything",
+        at: 0,
+        us: 3_120,
+        outcome: Outcome::Ok,
+        input: r#"{"message":"hello"}"#,
+        output: TEXT,
+    });
+    it.call(&Call {
+        tool: "get-sum",
+        server: "everything",
+        at: 800,
+        us: 1_480,
+        outcome: Outcome::Ok,
+        input: r#"{"a":2,"b":40}"#,
+        output: TEXT,
+    });
     it
 }
 
@@ -241,13 +290,32 @@ fn rich(now: u64) -> Recorded {
     step.truncated = true;
     for (n, who) in ["grace", "alan", "edsger"].iter().enumerate() {
         let n = n as u64;
-        let input = format!(r#"{{"sql":"select id, email, created_at from people where login = $1","params":["{who}"]}}"#);
+        let input = format!(
+            r#"{{"sql":"select id, email, created_at from people where login = $1","params":["{who}"]}}"#
+        );
         it.call(&Call { tool: "query", server: "postgres", at: 1_900 + n * 30, us: 230_000 + n * 140_000, outcome: Outcome::Ok, input: &input, output: r#"{"content":[{"type":"text","text":"id\temail\tcreated_at\n7\t[redacted:custom:1b2c3d4e5f60]\t2024-03-01"}],"structuredContent":{"rows":[{"id":7,"balance":1.50,"big":12345678901234567890}]}}"# });
     }
-    it.steps[2].context = Some("The three reporters are independent of each other, so I can look them up at once.".into());
+    it.steps[2].context =
+        Some("The three reporters are independent of each other, so I can look them up at once.".into());
     it.lose(2_600, 2, "backlog");
-    it.call(&Call { tool: "query", server: "postgres", at: 3_000, us: 5_100, outcome: Outcome::ToolError, input: r#"{"sql":"select * from coupon"}"#, output: r#"{"content":[{"type":"text","text":"relation \"coupon\" does not exist"}],"isError":true}"# });
-    it.call(&Call { tool: "drop_table", server: "postgres", at: 3_300, us: 900, outcome: Outcome::Denied, input: r#"{"table":"coupon"}"#, output: "" });
+    it.call(&Call {
+        tool: "query",
+        server: "postgres",
+        at: 3_000,
+        us: 5_100,
+        outcome: Outcome::ToolError,
+        input: r#"{"sql":"select * from coupon"}"#,
+        output: r#"{"content":[{"type":"text","text":"relation \"coupon\" does not exist"}],"isError":true}"#,
+    });
+    it.call(&Call {
+        tool: "drop_table",
+        server: "postgres",
+        at: 3_300,
+        us: 900,
+        outcome: Outcome::Denied,
+        input: r#"{"table":"coupon"}"#,
+        output: "",
+    });
     it.call(&Call { tool: "screenshot", server: "files", at: 3_500, us: 640_000, outcome: Outcome::Ok, input: r#"{"page":"/cart"}"#, output: r#"{"content":[{"type":"image","mimeType":"image/png","data":{"truncated":true,"originalBytes":918244}}]}"# });
     let begun = it.run.started_at;
     let step = it.call(&Call { tool: "write_file", server: "files", at: 4_300, us: 2_700_000, outcome: Outcome::Ok, input: r#"{"path":"/home/ada/work/shop/stale.md","content":"- #41 Cart forgets the coupon\n- #57 Search is slow\n- #63 Typo on the receipt\n"}"#, output: r#"{"content":[{"type":"text","text":"Wrote 3 lines."}]}"# });
@@ -258,10 +326,44 @@ fn rich(now: u64) -> Recorded {
         answered: Some(r#"[{"action":"accept","content":{"overwrite":true}}]"#.into()),
         answered_at: Some(begun + 6_800),
     }];
-    it.call(&Call { tool: "no_such_tool", server: "github", at: 7_200, us: 1_100, outcome: Outcome::RpcError, input: "{}", output: r#"{"code":-32602,"message":"Unknown tool: no_such_tool"}"# });
-    it.call(&Call { tool: "list_issues", server: "github", at: 7_400, us: 60_000_000, outcome: Outcome::Timeout, input: r#"{"page":2}"#, output: "" }).ambiguous = true;
-    it.call(&Call { tool: "query", server: "postgres", at: 68_000, us: 1_400_000, outcome: Outcome::Cancelled, input: r#"{"sql":"select pg_sleep(60)"}"#, output: "" });
-    it.call(&Call { tool: "get_issue", server: "github", at: 70_000, us: 0, outcome: Outcome::Unknown, input: r#"{"number":41}"#, output: "" }).duration_us = None;
+    it.call(&Call {
+        tool: "no_such_tool",
+        server: "github",
+        at: 7_200,
+        us: 1_100,
+        outcome: Outcome::RpcError,
+        input: "{}",
+        output: r#"{"code":-32602,"message":"Unknown tool: no_such_tool"}"#,
+    });
+    it.call(&Call {
+        tool: "list_issues",
+        server: "github",
+        at: 7_400,
+        us: 60_000_000,
+        outcome: Outcome::Timeout,
+        input: r#"{"page":2}"#,
+        output: "",
+    })
+    .ambiguous = true;
+    it.call(&Call {
+        tool: "query",
+        server: "postgres",
+        at: 68_000,
+        us: 1_400_000,
+        outcome: Outcome::Cancelled,
+        input: r#"{"sql":"select pg_sleep(60)"}"#,
+        output: "",
+    });
+    it.call(&Call {
+        tool: "get_issue",
+        server: "github",
+        at: 70_000,
+        us: 0,
+        outcome: Outcome::Unknown,
+        input: r#"{"number":41}"#,
+        output: "",
+    })
+    .duration_us = None;
     it.final_output = Some("Three issues are stale: #41, #57 and #63. The list is in stale.md.".into());
     it.over(74_000, EndReason::Closed)
 }
@@ -271,9 +373,26 @@ fn hostile(now: u64) -> Recorded {
     it.run.servers[0].title = Some(HOSTILE.into());
     it.run.project = Some(format!("/home/{HOSTILE}"));
     it.run.host = Some(HostInfo { app: HOSTILE.into(), version: None });
-    let json = serde_json::json!({ HOSTILE: HOSTILE, "content": [{ "type": "text", "text": HOSTILE }] }).to_string();
-    it.call(&Call { tool: HOSTILE, server: "everything", at: 0, us: 1_000, outcome: Outcome::Ok, input: &json, output: &json });
-    it.call(&Call { tool: "text", server: HOSTILE, at: 5, us: 1_000, outcome: Outcome::RpcError, input: HOSTILE, output: HOSTILE });
+    let json =
+        serde_json::json!({ HOSTILE: HOSTILE, "content": [{ "type": "text", "text": HOSTILE }] }).to_string();
+    it.call(&Call {
+        tool: HOSTILE,
+        server: "everything",
+        at: 0,
+        us: 1_000,
+        outcome: Outcome::Ok,
+        input: &json,
+        output: &json,
+    });
+    it.call(&Call {
+        tool: "text",
+        server: HOSTILE,
+        at: 5,
+        us: 1_000,
+        outcome: Outcome::RpcError,
+        input: HOSTILE,
+        output: HOSTILE,
+    });
     it.lose(6, 1, HOSTILE);
     it.final_output = Some(HOSTILE.into());
     it.over(60_000, EndReason::Abandoned)
@@ -281,11 +400,20 @@ fn hostile(now: u64) -> Recorded {
 
 fn long(now: u64) -> Recorded {
     let mut it = run(None, &["files"], now - 6_000_000);
-    let big = serde_json::json!({ "content": [{ "type": "text", "text": "line of a file\n".repeat(160) }] }).to_string();
+    let big = serde_json::json!({ "content": [{ "type": "text", "text": "line of a file\n".repeat(160) }] })
+        .to_string();
     for n in 0..700_u64 {
         let outcome = if n % 97 == 40 { Outcome::ToolError } else { Outcome::Ok };
         let input = format!(r#"{{"path":"/home/ada/work/shop/src/part_{n}.rs","head":160}}"#);
-        it.call(&Call { tool: "read_text_file", server: "files", at: n * 850, us: 2_000 + (n * 7_919) % 600_000, outcome, input: &input, output: &big });
+        it.call(&Call {
+            tool: "read_text_file",
+            server: "files",
+            at: n * 850,
+            us: 2_000 + (n * 7_919) % 600_000,
+            outcome,
+            input: &input,
+            output: &big,
+        });
     }
     it.over(1_800_000 + 700 * 850, EndReason::Idle)
 }

@@ -4,14 +4,19 @@
 //! both event streams. A run that goes on gains a call each time `POST /preview/call` is sent, and ends with
 //! `POST /preview/finish`; nothing happens by itself, so that a test decides what it waits for.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "an example stops at what it does not expect")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "an example stops at what it does not expect"
+)]
 #![allow(clippy::print_stdout, reason = "its address is what it prints")]
 
 mod fixture;
 
 use bir_console::{
-    CONTENT_SECURITY_POLICY, Device, DeviceState, Filter, Message, RunView, RunsView, SignIn, Viewer, asset, device_page,
-    message_page, run_list_rows, run_page, run_rows, runs_page, sign_in_page,
+    CONTENT_SECURITY_POLICY, Device, DeviceState, Filter, Message, RunView, RunsView, SignIn, Viewer, asset,
+    device_page, message_page, run_list_rows, run_page, run_rows, runs_page, sign_in_page,
 };
 use fixture::Fixture;
 use std::collections::BTreeMap;
@@ -104,7 +109,10 @@ fn page(path: &str, query: &BTreeMap<String, String>, fixture: &mut Fixture) -> 
         }
         ["device"] => {
             let user_code = query.get("user_code").cloned().unwrap_or_default();
-            html(device_page(&Device { viewer: viewer(), state: DeviceState::Ask { user_code, error: None } }))
+            html(device_page(&Device {
+                viewer: viewer(),
+                state: DeviceState::Ask { user_code, error: None },
+            }))
         }
         _ => not_found(),
     }
@@ -117,11 +125,13 @@ fn posted(path: &str, form: &BTreeMap<String, String>, fixture: &mut Fixture) ->
         "/preview/end" => fixture.end(),
         "/preview/run" => fixture.new_run(),
         "/preview/finish" => fixture.finish(),
-        "/signin" => return html(sign_in_page(&SignIn {
-            email: form.get("email").cloned().unwrap_or_default(),
-            error: Some("The e-mail address or the password is wrong.".into()),
-            next: None,
-        })),
+        "/signin" => {
+            return html(sign_in_page(&SignIn {
+                email: form.get("email").cloned().unwrap_or_default(),
+                error: Some("The e-mail address or the password is wrong.".into()),
+                next: None,
+            }));
+        }
         "/device" => {
             let allowed = form.get("decision").is_some_and(|d| d == "allow");
             let state = if allowed { DeviceState::Allowed } else { DeviceState::Denied };
@@ -177,21 +187,31 @@ fn run_view(id: &str, query: &BTreeMap<String, String>, fixture: &mut Fixture) -
 
 /// An event stream: says that something changed whenever the fixture's version has.
 fn events(stream: &mut TcpStream, path: &str, fixture: &Mutex<Fixture>) -> std::io::Result<()> {
-    write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n: open\n\n")?;
+    write!(
+        stream,
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n: open\n\n"
+    )?;
     let run = path.strip_prefix("/recordings/runs/").and_then(|p| p.strip_suffix("/stream"));
     let mut seen = fixture.lock().unwrap().version;
     loop {
         std::thread::sleep(STREAM_LOOKS);
         let (version, over) = {
             let fixture = fixture.lock().unwrap();
-            let over = fixture.runs.iter().any(|r| Some(r.run.id.to_string().as_str()) == run && r.run.ended_at.is_some());
+            let over = fixture
+                .runs
+                .iter()
+                .any(|r| Some(r.run.id.to_string().as_str()) == run && r.run.ended_at.is_some());
             (fixture.version, over)
         };
         if over {
             return write!(stream, "event: end\ndata: {{}}\n\n");
         }
         // A comment shows whether anybody still listens.
-        if version == seen { write!(stream, ":\n\n")? } else { write!(stream, "event: run\ndata: {{}}\n\n")? }
+        if version == seen {
+            write!(stream, ":\n\n")?
+        } else {
+            write!(stream, "event: run\ndata: {{}}\n\n")?
+        }
         seen = version;
     }
 }

@@ -56,7 +56,8 @@ mod tests {
         let result = r#"{"content":[{"type":"text","text":"a\nb"},{"type":"image","mimeType":"image/png","data":"AAAA"},
             {"type":"resource","resource":{"uri":"demo://1","text":"inner"}},{"type":"resource_link","uri":"file:///x"},
             {"type":"image","mimeType":"image/png","data":{"truncated":true,"originalBytes":99}}],"isError":false}"#;
-        let named = |kind: &str, what: &str, size| Block::Named { kind: kind.into(), what: what.into(), size };
+        let named =
+            |kind: &str, what: &str, size| Block::Named { kind: kind.into(), what: what.into(), size };
         assert_eq!(
             blocks(result).unwrap(),
             [
@@ -71,7 +72,15 @@ mod tests {
 
     #[test]
     fn anything_else_has_none() {
-        for result in ["", "1", "{}", r#"{"content":[]}"#, r#"{"content":"x"}"#, r#"{"content":[{"type":"new"}]}"#, r#"{"content":[1]}"#] {
+        for result in [
+            "",
+            "1",
+            "{}",
+            r#"{"content":[]}"#,
+            r#"{"content":"x"}"#,
+            r#"{"content":[{"type":"new"}]}"#,
+            r#"{"content":[1]}"#,
+        ] {
             assert_eq!(blocks(result), None, "{result}");
         }
     }

@@ -165,7 +165,10 @@ mod tests {
             ("{\"a\":1,\"b\":[1,2]}", "{\"a\": 1, \"b\": [1, 2]}".to_owned()),
             ("1.0", "1.0".to_owned()),
             ("{\"a\":1,\"a\":1.00}", "{\"a\": 1, \"a\": 1.00}".to_owned()),
-            (&format!("{{\"a\":\"{long}\",\"b\":[1,2]}}"), format!("{{\n  \"a\": \"{long}\",\n  \"b\": [1, 2]\n}}")),
+            (
+                &format!("{{\"a\":\"{long}\",\"b\":[1,2]}}"),
+                format!("{{\n  \"a\": \"{long}\",\n  \"b\": [1, 2]\n}}"),
+            ),
             (&format!("[[\"{long}\"]]"), format!("[\n  [\n    \"{long}\"\n  ]\n]")),
         ] {
             assert_eq!(pretty(text).as_ref(), Some(&shown), "{text}");

@@ -27,7 +27,9 @@ pub(crate) fn html(payload: &str) -> Html {
 
 /// Whether the text is a JSON object or array.
 pub(crate) fn is_structured(text: &str) -> bool {
-    text.trim_start().starts_with(['{', '[']) && text.len() <= LONGEST_PRETTY && tokens::tokens(text).is_some()
+    text.trim_start().starts_with(['{', '['])
+        && text.len() <= LONGEST_PRETTY
+        && tokens::tokens(text).is_some()
 }
 
 struct HtmlSink(String);
@@ -83,7 +85,9 @@ mod tests {
 
     #[test]
     fn what_was_cut_says_so_where_it_stands() {
-        let shown = html(r#"{"data":{"truncated":true,"originalBytes":2485125},"truncated":false,"originalBytes":3}"#);
+        let shown = html(
+            r#"{"data":{"truncated":true,"originalBytes":2485125},"truncated":false,"originalBytes":3}"#,
+        );
         assert_eq!(shown.to_string().matches("class=\"cut\"").count(), 1);
         assert!(shown.to_string().contains("} <span class=\"cut\">cut; it had 2.37 MiB</span>"));
         assert!(!html(r#"{"truncated":"true","originalBytes":-1}"#).to_string().contains("class=\"cut\""));

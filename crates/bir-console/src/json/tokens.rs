@@ -109,7 +109,8 @@ fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
 }
 
 fn scalar_end(bytes: &[u8], start: usize) -> Option<usize> {
-    let is_end = |b: &u8| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b',' | b':' | b'}' | b']' | b'{' | b'[' | b'"');
+    let is_end =
+        |b: &u8| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b',' | b':' | b'}' | b']' | b'{' | b'[' | b'"');
     let end = bytes[start..].iter().position(is_end).map_or(bytes.len(), |n| start + n);
     let word = &bytes[start..end];
     let number = |b: &u8| b.is_ascii_digit() || matches!(b, b'-' | b'+' | b'.' | b'e' | b'E');
@@ -126,8 +127,29 @@ mod tests {
     #[test]
     fn what_is_no_json_has_no_tokens() {
         for text in [
-            "", " ", "{", "}", "[1,]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{1:2}", "[1 2]", "1 2", "nul", "\"a", "\"\\\"", "[1}", "{]",
-            "{\"a\":1]", ",", "[,1]", "tru e", "-", "é", "\"a\\",
+            "",
+            " ",
+            "{",
+            "}",
+            "[1,]",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{\"a\":1,}",
+            "{1:2}",
+            "[1 2]",
+            "1 2",
+            "nul",
+            "\"a",
+            "\"\\\"",
+            "[1}",
+            "{]",
+            "{\"a\":1]",
+            ",",
+            "[,1]",
+            "tru e",
+            "-",
+            "é",
+            "\"a\\",
         ] {
             assert_eq!(tokens(text), None, "{text}");
         }

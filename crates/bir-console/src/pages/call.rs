@@ -28,9 +28,15 @@ pub(super) fn outcome_label(outcome: Outcome) -> &'static str {
 fn outcome_about(outcome: Outcome) -> Option<&'static str> {
     Some(match outcome {
         Outcome::Ok | Outcome::ToolError => return None,
-        Outcome::RpcError => "The server, or the proxy in its place, answered with a JSON-RPC error: the tool did not run to its end.",
-        Outcome::Timeout => "Nobody answered within the host's limit. The tool may have done its work all the same.",
-        Outcome::Cancelled => "The host withdrew the call before its answer. The tool may have done its work all the same.",
+        Outcome::RpcError => {
+            "The server, or the proxy in its place, answered with a JSON-RPC error: the tool did not run to its end."
+        }
+        Outcome::Timeout => {
+            "Nobody answered within the host's limit. The tool may have done its work all the same."
+        }
+        Outcome::Cancelled => {
+            "The host withdrew the call before its answer. The tool may have done its work all the same."
+        }
         Outcome::Denied => "The host's user or policy refused the call: the tool did not run.",
         Outcome::Unknown => {
             "The call began, and nothing says how it ended: the host, the server or the recorder was gone before the answer. \
@@ -145,8 +151,12 @@ impl Entry {
             (n, _) => format!("{} lost here", count(n, "call was", "calls were")),
         };
         let why = match lost.reason.as_str() {
-            "backlog" => text("More calls came in than could be written down in time. The calls themselves were not held up."),
-            "spool_full" => text("The spool on the machine was at its bound, and the oldest went first: the hub was not reached for too long."),
+            "backlog" => text(
+                "More calls came in than could be written down in time. The calls themselves were not held up.",
+            ),
+            "spool_full" => text(
+                "The spool on the machine was at its bound, and the oldest went first: the hub was not reached for too long.",
+            ),
             "disk" => text("The machine's disk could not be written to."),
             "damaged" => text("What had been written down was damaged when it was read again."),
             "refused" => text("The hub refused what it was sent."),
@@ -160,7 +170,9 @@ impl Entry {
         let tool = row.tool.as_deref().unwrap_or(&row.tool_name);
         let (mark, label) = match call.state {
             State::Ended(Outcome::Ok) => ("ok", "ok"),
-            State::Ended(outcome @ (Outcome::ToolError | Outcome::RpcError)) => ("bad", outcome_label(outcome)),
+            State::Ended(outcome @ (Outcome::ToolError | Outcome::RpcError)) => {
+                ("bad", outcome_label(outcome))
+            }
             State::Ended(outcome) => ("odd", outcome_label(outcome)),
             State::Running => ("run", "running"),
             State::NoEnd => ("odd", "no end"),
@@ -178,7 +190,8 @@ impl Entry {
             offset: offset(call.start_us / 1_000),
             tool: text(tool),
             server: server.map(text),
-            find: plain(&format!("{tool} {} {label}", row.server.as_deref().unwrap_or_default())).to_lowercase(),
+            find: plain(&format!("{tool} {} {label}", row.server.as_deref().unwrap_or_default()))
+                .to_lowercase(),
             mark,
             label,
             duration: (call.state != State::NoEnd).then(|| duration(call.duration_us)),
@@ -206,7 +219,12 @@ fn payload_size(call: &Call<'_>) -> usize {
     let rows = [call.begin, call.end].into_iter().flatten();
     rows.map(|s| {
         let legs: usize = s.legs.iter().map(|l| l.asked.len() + len(&l.answered)).sum();
-        len(&s.tool_input) + len(&s.model_input) + len(&s.context) + len(&s.tool_output) + len(&s.tool_error) + legs
+        len(&s.tool_input)
+            + len(&s.model_input)
+            + len(&s.context)
+            + len(&s.tool_output)
+            + len(&s.tool_error)
+            + legs
     })
     .sum()
 }
@@ -224,7 +242,9 @@ fn notes(call: &Call<'_>) -> Vec<Html> {
         ));
     }
     if call.begin.is_none() {
-        notes.push(text("The row that begins this call is not here: it was lost, or stands on the page before."));
+        notes.push(text(
+            "The row that begins this call is not here: it was lost, or stands on the page before.",
+        ));
     }
     notes
 }
@@ -243,7 +263,14 @@ fn facts(row: &Step, tool: &str) -> Vec<(&'static str, Html)> {
     if let Some(id) = &row.agent_id {
         facts.push(("Sub-agent", text(id)));
     }
-    let seen: Vec<&str> = row.sources.iter().map(|s| match s { Source::Hook => "hook", Source::Proxy => "proxy" }).collect();
+    let seen: Vec<&str> = row
+        .sources
+        .iter()
+        .map(|s| match s {
+            Source::Hook => "hook",
+            Source::Proxy => "proxy",
+        })
+        .collect();
     if !seen.is_empty() {
         facts.push(("Seen by", text(&seen.join(" and "))));
     }
@@ -263,7 +290,9 @@ fn payloads(call: &Call<'_>, tool: &str) -> (Vec<Payload>, Vec<Payload>) {
     let (mut before, mut after) = (Vec::new(), Vec::new());
     if let Some(row) = call.begin {
         before.extend(row.context.as_ref().map(|p| plain_payload("Reasoning before it", p, None)));
-        before.extend(row.model_input.as_ref().map(|p| plain_payload("Arguments as the model wrote them", p, None)));
+        before.extend(
+            row.model_input.as_ref().map(|p| plain_payload("Arguments as the model wrote them", p, None)),
+        );
         before.extend(row.tool_input.as_ref().map(|p| plain_payload("Arguments", p, size_note(row))));
     }
     if let Some(row) = call.end {
@@ -309,7 +338,11 @@ fn rounds(call: &Call<'_>) -> Vec<Round> {
 fn round(leg: &Leg) -> Round {
     let waited = leg.answered_at.map(|at| at.saturating_sub(leg.asked_at));
     let title = match waited {
-        Some(ms) => format!("Round {}: the server asked, the host answered after {}", leg.leg, duration(ms.saturating_mul(1_000))),
+        Some(ms) => format!(
+            "Round {}: the server asked, the host answered after {}",
+            leg.leg,
+            duration(ms.saturating_mul(1_000))
+        ),
         None => format!("Round {}: the server asked, and the host never answered", leg.leg),
     };
     Round { title, asked: json::html(&leg.asked), answered: leg.answered.as_deref().map(json::html) }

@@ -57,5 +57,7 @@ impl Shell {
 /// Prints a template. Printing into a string fails only where a value's own printing does, and none of ours does; a reader
 /// would still be told.
 fn print(template: &impl Template) -> String {
-    template.render().unwrap_or_else(|_| "<!doctype html><title>bir</title><p>This page could not be made.".into())
+    template
+        .render()
+        .unwrap_or_else(|_| "<!doctype html><title>bir</title><p>This page could not be made.".into())
 }

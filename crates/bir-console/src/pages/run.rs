@@ -72,7 +72,9 @@ impl Head {
         Self {
             id: run.id.to_string(),
             heading,
-            prompt: prompt.filter(|p| p.lines().nth(1).is_some() || p.chars().nth(120).is_some()).map(LongText::new),
+            prompt: prompt
+                .filter(|p| p.lines().nth(1).is_some() || p.chars().nth(120).is_some())
+                .map(LongText::new),
             going_on: run.ended_at.is_none(),
             end: match run.end_reason {
                 _ if run.ended_at.is_none() => "going on",
@@ -114,7 +116,8 @@ fn server(server: &bir_model::record::ServerInfo) -> Server {
     let version = server.version.as_deref().unwrap_or_default();
     let own = format!("{title} {version}");
     let era = server.era.map(|e| format!("{e} era"));
-    let about: Vec<&str> = [own.trim(), era.as_deref().unwrap_or_default()].into_iter().filter(|p| !p.is_empty()).collect();
+    let about: Vec<&str> =
+        [own.trim(), era.as_deref().unwrap_or_default()].into_iter().filter(|p| !p.is_empty()).collect();
     Server { name: text(&server.name), about: (!about.is_empty()).then(|| text(&about.join(", "))) }
 }
 
@@ -163,7 +166,11 @@ impl Live {
             entries,
             from: view.from,
             axis: super::call::ms(timeline.axis_us),
-            answer: view.final_output.as_deref().filter(|a| next.is_none() && !a.trim().is_empty()).map(LongText::new),
+            answer: view
+                .final_output
+                .as_deref()
+                .filter(|a| next.is_none() && !a.trim().is_empty())
+                .map(LongText::new),
             next,
         }
     }

@@ -50,7 +50,11 @@ impl Row {
             ),
             when: When::new(run.started_at, now),
             going_on: run.ended_at.is_none(),
-            prompt: run.input.as_deref().filter(|p| !p.trim().is_empty()).map(|p| text_up_to(p.trim(), PROMPT_SHOWN)),
+            prompt: run
+                .input
+                .as_deref()
+                .filter(|p| !p.trim().is_empty())
+                .map(|p| text_up_to(p.trim(), PROMPT_SHOWN)),
             servers: run.servers.iter().take(SERVERS_SHOWN).map(|s| text(&s.name)).collect(),
             more_servers: run.servers.len().saturating_sub(SERVERS_SHOWN),
             project: run.project.as_deref().map(|p| (text(last_part(p)), plain(p))),
@@ -90,7 +94,11 @@ struct Choice {
     chosen: bool,
 }
 
-fn choices<T: PartialEq + Copy>(all: &[T], chosen: Option<T>, show: impl Fn(T) -> (&'static str, String)) -> Vec<Choice> {
+fn choices<T: PartialEq + Copy>(
+    all: &[T],
+    chosen: Option<T>,
+    show: impl Fn(T) -> (&'static str, String),
+) -> Vec<Choice> {
     all.iter()
         .map(|&one| {
             let (value, label) = show(one);

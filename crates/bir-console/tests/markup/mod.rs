@@ -91,8 +91,9 @@ pub(crate) fn text_of(page: &str) -> String {
     for part in page.split('<').skip(1) {
         out.push_str(part.split_once('>').map_or("", |(_, text)| text));
     }
-    let decoded = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&#34;", "\""), ("&amp;", "&")]
-        .iter()
-        .fold(out, |text, (entity, c)| text.replace(entity, c));
+    let decoded =
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&#34;", "\""), ("&amp;", "&")]
+            .iter()
+            .fold(out, |text, (entity, c)| text.replace(entity, c));
     decoded.split_whitespace().collect::<Vec<_>>().join(" ")
 }
