@@ -43,3 +43,45 @@ pub(crate) async fn retention(store: Arc<dyn Store>, days: u32) {
         tokio::time::sleep(DAY).await;
     }
 }
+
+/// The spool of the state directory is looked at this often.
+const SWEEP: Duration = Duration::from_secs(5);
+/// One look may take so long; what is left has its turn at the next.
+const SWEEP_BUDGET: Duration = Duration::from_secs(60);
+
+/// Ships what no living process holds: runs whose recorder was killed, or ended before the hub began.
+pub(crate) fn sweep(jobs: &mut tokio::task::JoinSet<()>, state_dir: &std::path::Path, url: &str, token: &str) {
+    use bir_record::hub::{Destination, HubClient, Origin, Token};
+    use bir_record::ship::{Level, Log};
+    let (config, warnings) = bir_record::config::Config::load(state_dir);
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    let spool = bir_record::spool::Spool::new(state_dir, config.record.spool_limit);
+    let destination = Destination::new(url, Some(Token::new(token)), Origin::Embedded);
+    let mut client = HubClient::new(state_dir, destination);
+    let log: Log = Arc::new(|level, text: &str| match level {
+        Level::Warn => tracing::warn!(target: "sweep", "{text}"),
+        Level::Info => tracing::info!(target: "sweep", "{text}"),
+    });
+    jobs.spawn(async move {
+        let mut told = String::new();
+        loop {
+            tokio::time::sleep(SWEEP).await;
+            if spool.is_empty() {
+                continue;
+            }
+            match bir_record::ship::sweep(&mut client, &spool, SWEEP_BUDGET, &log).await {
+                Ok(()) => told.clear(),
+                Err(error) => {
+                    // The same reason every five seconds is said once.
+                    let why = error.to_string();
+                    if why != told {
+                        tracing::warn!(target: "sweep", why, "what is spooled stays there for now");
+                        told = why;
+                    }
+                }
+            }
+        }
+    });
+}

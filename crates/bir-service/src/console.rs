@@ -8,13 +8,13 @@ use crate::guard::Caller;
 use crate::pages;
 use crate::principal::Shown;
 use crate::problem::{Code, Problem};
-use crate::query::Params;
+use crate::query::{DEFAULT_LIMIT, Params};
 use crate::recordings::run_id;
 use crate::state::State;
 use axum::body::Body;
-use axum::extract::Path;
+use axum::extract::{Path, Query};
 use axum::response::{IntoResponse, Redirect, Response};
-use bir_store::model::Account;
+use bir_store::model::{Account, Page};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 
 /// Rows of a run on one page.
@@ -74,23 +74,47 @@ pub(crate) async fn home(caller: Caller) -> Redirect {
     Redirect::to(if may { "/runs" } else { "/signout" })
 }
 
+/// A filter as the page's form sends it; words that are none of ours are no filter there.
+fn filter(uri: &Uri) -> Result<pages::Filter, Problem> {
+    let Query(filter) = Query::<pages::Filter>::try_from_uri(uri)
+        .map_err(|_| Problem::new(Code::BadType, "the query is not well-formed"))?;
+    Ok(filter)
+}
+
+async fn runs_view(state: &State, caller: &Caller, uri: &Uri) -> Result<pages::RunsView, Problem> {
+    let filter = filter(uri)?;
+    let now = state.clock.now();
+    let page = Page { cursor: filter.cursor.clone(), limit: DEFAULT_LIMIT };
+    let found = state.store.runs(&caller.view(), &filter.to_store(now), &page).await?;
+    Ok(pages::RunsView::from_store(pages::viewer(caller), filter, found, now))
+}
+
 /// `GET /runs`.
 pub(crate) async fn runs(
     axum::extract::State(state): axum::extract::State<State>,
     caller: Caller,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    let mut params = Params::of(&uri)?;
-    let (filter, wanted) = (params.filter()?, params.page()?);
-    let found = state.store.runs(&caller.view(), &filter, &wanted).await?;
-    let more = found.next.as_deref().map(|next| {
-        let query = uri.query().unwrap_or_default().split('&');
-        let kept = query.filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="));
-        let mut pairs: Vec<String> = kept.map(str::to_owned).collect();
-        pairs.push(format!("cursor={}", escape_query(next)));
-        pairs.join("&")
-    });
-    Ok(page(pages::runs(&found, more.as_deref())))
+    Ok(page(pages::runs_page(&runs_view(&state, &caller, &uri).await?)))
+}
+
+/// `GET /runs/rows`: the rows of the list alone, for a page that is open.
+pub(crate) async fn runs_rows(
+    axum::extract::State(state): axum::extract::State<State>,
+    caller: Caller,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    Ok(page(pages::run_list_rows(&runs_view(&state, &caller, &uri).await?)))
+}
+
+async fn run_view(state: &State, caller: &Caller, id: &str, uri: &Uri) -> Result<(pages::RunView, u32), Problem> {
+    let id = run_id(id)?;
+    let mut params = Params::of(uri)?;
+    let from = u32::try_from(params.number("from")?.unwrap_or(0)).unwrap_or(u32::MAX);
+    let found = state.store.run(&caller.view(), id).await?.ok_or_else(|| Problem::not_found("run"))?;
+    let rows = state.store.steps(&caller.view(), id, from, ROWS).await?;
+    let now = state.clock.now();
+    Ok((pages::RunView::from_store(pages::viewer(caller), found, rows, from, now), from))
 }
 
 /// `GET /runs/:id`.
@@ -100,12 +124,19 @@ pub(crate) async fn run(
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    let id = run_id(&id)?;
-    let mut params = Params::of(&uri)?;
-    let from = u32::try_from(params.number("from")?.unwrap_or(0)).unwrap_or(u32::MAX);
-    let found = state.store.run(&caller.view(), id).await?.ok_or_else(|| Problem::not_found("run"))?;
-    let rows = state.store.steps(&caller.view(), id, from, ROWS).await?;
-    Ok(page(pages::run(&found, &rows)))
+    let (view, _) = run_view(&state, &caller, &id, &uri).await?;
+    Ok(page(pages::run_page(&view)))
+}
+
+/// `GET /runs/:id/rows`: what changed of it, for a page that is open.
+pub(crate) async fn run_rows(
+    axum::extract::State(state): axum::extract::State<State>,
+    caller: Caller,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    let (view, from) = run_view(&state, &caller, &id, &uri).await?;
+    Ok(page(pages::run_rows(&view, from)))
 }
 
 async fn signed_in(state: &State, account: &Account, next: Option<&str>) -> Result<Response, Problem> {
@@ -156,9 +187,11 @@ pub(crate) async fn sign_in(
     }
 }
 
-/// `GET /signout`: asks, because a link must not sign anybody out.
-pub(crate) async fn sign_out_page() -> Response {
-    page(pages::sign_out())
+/// `GET /signout`: says how, because a link must not sign anybody out.
+pub(crate) async fn sign_out_page(caller: Caller) -> Response {
+    let who = &caller.principal.account.email;
+    let text = format!("You are signed in as {who}. The button at the top of the pages signs you out.");
+    page(pages::message("Signed in", &text, None))
 }
 
 /// `POST /signout`.
@@ -174,10 +207,10 @@ pub(crate) async fn sign_out(
 }
 
 /// `GET /device`.
-pub(crate) async fn device_page(_caller: Caller, uri: Uri) -> Result<Response, Problem> {
+pub(crate) async fn device_page(caller: Caller, uri: Uri) -> Result<Response, Problem> {
     let mut params = Params::of(&uri)?;
     let code = params.text("code").unwrap_or_default();
-    Ok(page(pages::device(&code, None)))
+    Ok(page(pages::device(&caller, &code, None)))
 }
 
 /// `POST /device`.
@@ -199,20 +232,26 @@ pub(crate) async fn device(
     let by = allow.then_some((account.tenant, account.id));
     if !state.devices.decide(state.clock.now(), &code, by) {
         let text = "No device waits with this code. It may be misspelt or too old.";
-        return Ok(html(StatusCode::NOT_FOUND, pages::device(&code, Some(text))));
+        return Ok(html(StatusCode::NOT_FOUND, pages::device(&caller, &code, Some(text))));
     }
     tracing::info!(user = %account.id, allow, "a device was decided about");
-    let (title, text) = if allow {
-        ("The device is signed in", "You can close this page.")
-    } else {
-        ("The device was refused", "It gets nothing.")
-    };
-    Ok(page(pages::message(title, text)))
+    Ok(page(pages::device_decided(&caller, allow)))
 }
 
 /// `GET /static/…`.
-pub(crate) async fn asset(Path(_path): Path<String>) -> Problem {
-    Problem::not_found("file")
+pub(crate) async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Result<Response, Problem> {
+    let asset = pages::asset(&path).ok_or_else(|| Problem::not_found("file"))?;
+    let known = headers.get(header::IF_NONE_MATCH).is_some_and(|v| v.as_bytes() == asset.etag.as_bytes());
+    let mut response = Response::new(Body::from(if known { &[][..] } else { asset.bytes }));
+    if known {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    }
+    let out = response.headers_mut();
+    out.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.content_type));
+    out.insert(header::ETAG, HeaderValue::from_static(asset.etag));
+    // Asked for anew each time, and answered from the browser's own copy: an upgrade shows at once.
+    out.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    Ok(response)
 }
 
 #[cfg(test)]

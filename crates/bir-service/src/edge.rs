@@ -93,11 +93,7 @@ fn wants_page(request: &Request) -> bool {
 }
 
 const HEADERS: &[(HeaderName, &str)] = &[
-    (
-        header::CONTENT_SECURITY_POLICY,
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; \
-         form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    ),
+    (header::CONTENT_SECURITY_POLICY, bir_console::CONTENT_SECURITY_POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
     (header::REFERRER_POLICY, "no-referrer"),
@@ -143,8 +139,7 @@ pub(crate) async fn edge(
 
 fn write(mut response: Response, problem: &Problem, id: &str, page: bool) -> Response {
     let (kind, body) = if page {
-        let text = format!("{} (request {id})", problem.detail);
-        ("text/html; charset=utf-8", crate::pages::message(problem.code.title(), &text))
+        ("text/html; charset=utf-8", crate::pages::message(problem.code.title(), &problem.detail, Some(id)))
     } else {
         ("application/problem+json", problem.body(id))
     };
