@@ -92,7 +92,8 @@ fn wrong(found: &Found, key: &str, expected: &str) -> Fault {
 
 /// Reads the table `[hub]`. A file that was named must be there.
 fn read(path: &Path, named: bool, warnings: &mut Vec<String>) -> Result<Option<toml::Table>, Fault> {
-    let failed = |why: String| Fault::new(format!("the configuration {} cannot be read: {why}", path.display()));
+    let failed =
+        |why: String| Fault::new(format!("the configuration {} cannot be read: {why}", path.display()));
     match std::fs::metadata(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound && !named => return Ok(None),
         Err(e) => return Err(failed(e.to_string())),
@@ -140,15 +141,19 @@ pub(crate) fn load(
 
     let listen = sources.find(flags.listen.as_deref(), "listen")?;
     let listen_asked = listen.is_some();
-    let listen = listen.unwrap_or(Found { text: DEFAULT_LISTEN.to_owned(), source: "the default".to_owned() });
+    let listen =
+        listen.unwrap_or(Found { text: DEFAULT_LISTEN.to_owned(), source: "the default".to_owned() });
     let address = listen.text.replace("localhost:", "127.0.0.1:");
-    let address: SocketAddr =
-        address.parse().map_err(|_| wrong(&listen, "listen", "an address with a port, such as 127.0.0.1:7411"))?;
+    let address: SocketAddr = address
+        .parse()
+        .map_err(|_| wrong(&listen, "listen", "an address with a port, such as 127.0.0.1:7411"))?;
 
     let public_url = match sources.find(flags.public_url.as_deref(), "public_url")? {
         None => None,
         Some(found) if is_url(&found.text) => Some(found.text.trim_end_matches('/').to_owned()),
-        Some(found) => return Err(wrong(&found, "public_url", "http:// or https:// with a host and no path")),
+        Some(found) => {
+            return Err(wrong(&found, "public_url", "http:// or https:// with a host and no path"));
+        }
     };
     let log_format = match sources.find(flags.log_format.as_deref(), "log_format")? {
         None => LogFormat::Text,
@@ -162,7 +167,9 @@ pub(crate) fn load(
         None => "info".to_owned(),
         Some(found) => match found.text.parse::<tracing_subscriber::filter::targets::Targets>() {
             Ok(_) => found.text,
-            Err(_) => return Err(wrong(&found, "log", "a level, or levels by target such as `warn,request=info`")),
+            Err(_) => {
+                return Err(wrong(&found, "log", "a level, or levels by target such as `warn,request=info`"));
+            }
         },
     };
     let retention_days = match sources.find(flags.retention_days.as_deref(), "retention_days")? {
@@ -178,7 +185,8 @@ pub(crate) fn load(
 /// The store that a command is about, from its flag or the environment.
 pub(crate) fn store_of(flag: Option<String>) -> Result<String, Fault> {
     let environment = || std::env::var("BIR_HUB_STORE").ok().filter(|v| !v.is_empty());
-    flag.or_else(environment).ok_or_else(|| Fault::usage("which store? name it with --store or BIR_HUB_STORE"))
+    flag.or_else(environment)
+        .ok_or_else(|| Fault::usage("which store? name it with --store or BIR_HUB_STORE"))
 }
 
 #[cfg(test)]
@@ -208,10 +216,14 @@ mod tests {
             case(Some("localhost:9"), None, None, "127.0.0.1:9", true),
         ];
         for case in cases {
-            let text = case.file.map(|l| format!("[record]\nexclude=[]\n[hub]\nlisten = \"{l}\"\n")).unwrap_or_default();
+            let text = case
+                .file
+                .map(|l| format!("[record]\nexclude=[]\n[hub]\nlisten = \"{l}\"\n"))
+                .unwrap_or_default();
             std::fs::write(dir.path().join("config.toml"), text).unwrap();
             let flags = Serve { listen: case.flag.map(Into::into), ..Serve::default() };
-            let environment = |name: &str| case.variable.filter(|_| name == "BIR_HUB_LISTEN").map(str::to_owned);
+            let environment =
+                |name: &str| case.variable.filter(|_| name == "BIR_HUB_LISTEN").map(str::to_owned);
             let config = load(&flags, &environment, Some(dir.path())).unwrap();
             assert_eq!((config.listen.to_string().as_str(), config.listen_asked), (case.listen, case.asked));
         }
@@ -227,7 +239,10 @@ mod tests {
         let config = load(&Serve::default(), &nothing, Some(dir.path())).unwrap();
         assert_eq!(config.store.as_deref(), Some("sqlite:f"));
         assert_eq!(config.public_url.as_deref(), Some("https://f.example"));
-        assert_eq!((config.log_format, config.log.as_str(), config.retention_days), (LogFormat::Json, "debug", 3));
+        assert_eq!(
+            (config.log_format, config.log.as_str(), config.retention_days),
+            (LogFormat::Json, "debug", 3)
+        );
         assert!(config.warnings.len() == 1 && config.warnings[0].contains("typo"), "{:?}", config.warnings);
 
         let variables = |name: &str| {
@@ -241,8 +256,14 @@ mod tests {
             })
         };
         let config = load(&Serve::default(), &variables, Some(dir.path())).unwrap();
-        assert_eq!((config.store.as_deref(), config.log.as_str(), config.retention_days), (Some("sqlite:e"), "warn", 2));
-        assert_eq!((config.log_format, config.public_url.as_deref()), (LogFormat::Text, Some("http://e.example:80")));
+        assert_eq!(
+            (config.store.as_deref(), config.log.as_str(), config.retention_days),
+            (Some("sqlite:e"), "warn", 2)
+        );
+        assert_eq!(
+            (config.log_format, config.public_url.as_deref()),
+            (LogFormat::Text, Some("http://e.example:80"))
+        );
 
         let flags = Serve {
             store: Some("sqlite:a".into()),
@@ -253,8 +274,14 @@ mod tests {
             ..Serve::default()
         };
         let config = load(&flags, &variables, Some(dir.path())).unwrap();
-        assert_eq!((config.store.as_deref(), config.log.as_str(), config.retention_days), (Some("sqlite:a"), "error", 1));
-        assert_eq!((config.log_format, config.public_url.as_deref()), (LogFormat::Json, Some("https://a.example")));
+        assert_eq!(
+            (config.store.as_deref(), config.log.as_str(), config.retention_days),
+            (Some("sqlite:a"), "error", 1)
+        );
+        assert_eq!(
+            (config.log_format, config.public_url.as_deref()),
+            (LogFormat::Json, Some("https://a.example"))
+        );
     }
 
     #[test]

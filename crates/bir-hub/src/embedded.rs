@@ -46,10 +46,12 @@ fn private(options: &mut fs::OpenOptions) -> &mut fs::OpenOptions {
 /// Writes a file in one step: others see the old content or the new one.
 fn replace(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-    let written = private(File::options().write(true).create(true).truncate(true)).open(&temporary).and_then(|mut file| {
-        file.write_all(content)?;
-        file.sync_data()
-    });
+    let written = private(File::options().write(true).create(true).truncate(true)).open(&temporary).and_then(
+        |mut file| {
+            file.write_all(content)?;
+            file.sync_data()
+        },
+    );
     let replaced = written.and_then(|()| fs::rename(&temporary, path));
     if replaced.is_err() {
         let _ = fs::remove_file(&temporary);
@@ -86,7 +88,8 @@ impl StateDir {
         match lock.try_lock() {
             Ok(()) => Ok(Self { path, _lock: lock }),
             Err(fs::TryLockError::WouldBlock) => {
-                let running = read(&path).map(|f| format!(" at {}, pid {}", f.url, f.pid)).unwrap_or_default();
+                let running =
+                    read(&path).map(|f| format!(" at {}, pid {}", f.url, f.pid)).unwrap_or_default();
                 Err(Fault::new(format!(
                     "a hub runs in {} already{running}; use that one, or end it with `bir down`",
                     path.display()
@@ -122,12 +125,16 @@ impl StateDir {
         let owner = match people.iter().find(|p| p.role == Role::Admin && !p.disabled) {
             Some(person) => person.id,
             None => {
-                let name = std::env::var("USER").ok().filter(|n| !n.is_empty()).unwrap_or_else(|| "you".to_owned());
+                let name =
+                    std::env::var("USER").ok().filter(|n| !n.is_empty()).unwrap_or_else(|| "you".to_owned());
                 let email = "local@localhost".to_owned();
-                store.add_user(tenant, NewUser { email, name, role: Role::Admin, password_hash: None }).await?
+                store
+                    .add_user(tenant, NewUser { email, name, role: Role::Admin, password_hash: None })
+                    .await?
             }
         };
-        let text = token::make(Prefix::Local, tenant, &SystemSource).map_err(|e| Fault::new(e.to_string()))?;
+        let text =
+            token::make(Prefix::Local, tenant, &SystemSource).map_err(|e| Fault::new(e.to_string()))?;
         // The file first: a token that is in the store and nowhere else would be good for nobody.
         replace(&file, format!("{text}\n").as_bytes())
             .map_err(|e| Fault::new(format!("cannot write {}: {e}", file.display())))?;

@@ -50,7 +50,12 @@ const SWEEP: Duration = Duration::from_secs(5);
 const SWEEP_BUDGET: Duration = Duration::from_secs(60);
 
 /// Ships what no living process holds: runs whose recorder was killed, or ended before the hub began.
-pub(crate) fn sweep(jobs: &mut tokio::task::JoinSet<()>, state_dir: &std::path::Path, url: &str, token: &str) {
+pub(crate) fn sweep(
+    jobs: &mut tokio::task::JoinSet<()>,
+    state_dir: &std::path::Path,
+    url: &str,
+    token: &str,
+) {
     use bir_record::hub::{Destination, HubClient, Origin, Token};
     use bir_record::ship::{Level, Log};
     let (config, warnings) = bir_record::config::Config::load(state_dir);

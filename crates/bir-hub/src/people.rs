@@ -65,10 +65,19 @@ async fn tenant(store: &dyn Store, name: Option<String>) -> Result<TenantId, Fau
     }
 }
 
-async fn add(store: &dyn Store, email: String, name: Option<String>, role: Role, at: Option<String>) -> Result<(), Fault> {
+async fn add(
+    store: &dyn Store,
+    email: String,
+    name: Option<String>,
+    role: Role,
+    at: Option<String>,
+) -> Result<(), Fault> {
     let email = email.trim().to_owned();
     let parts = email.split_once('@');
-    if email.len() > 254 || parts.is_none_or(|(a, b)| a.is_empty() || b.is_empty()) || email.contains(char::is_whitespace) {
+    if email.len() > 254
+        || parts.is_none_or(|(a, b)| a.is_empty() || b.is_empty())
+        || email.contains(char::is_whitespace)
+    {
         return Err(Fault::usage("--email: expected an e-mail address"));
     }
     if store.account(&email).await?.is_some() {
@@ -110,7 +119,12 @@ async fn list(store: &dyn Store, json: bool) -> Result<(), Fault> {
     let (emails, tenants) = (width(&|r| r.1.email.chars().count()), width(&|r| r.0.chars().count()));
     for (tenant, person) in &rows {
         let off = if person.disabled { "  disabled" } else { "" };
-        say(&format!("{:emails$}  {:8}  {tenant:tenants$}  {}{off}", person.email, word(person.role), person.name))?;
+        say(&format!(
+            "{:emails$}  {:8}  {tenant:tenants$}  {}{off}",
+            person.email,
+            word(person.role),
+            person.name
+        ))?;
     }
     Ok(())
 }
@@ -127,11 +141,15 @@ async fn set_password(store: &dyn Store, email: &str) -> Result<(), Fault> {
 /// Does it.
 pub(crate) async fn user(what: User) -> Result<(), Fault> {
     let address = match &what {
-        User::Add { store, .. } | User::List { store, .. } | User::SetPassword { store, .. } => store_of(store.clone())?,
+        User::Add { store, .. } | User::List { store, .. } | User::SetPassword { store, .. } => {
+            store_of(store.clone())?
+        }
     };
     let store: Arc<dyn Store> = store::open(&address).await?;
     let done = match what {
-        User::Add { email, name, role: wanted, tenant, .. } => add(&*store, email, name, role(wanted), tenant).await,
+        User::Add { email, name, role: wanted, tenant, .. } => {
+            add(&*store, email, name, role(wanted), tenant).await
+        }
         User::List { json, .. } => list(&*store, json).await,
         User::SetPassword { email, .. } => set_password(&*store, &email).await,
     };

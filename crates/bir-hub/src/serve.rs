@@ -31,7 +31,9 @@ const EMBEDDED_TICKET: Duration = Duration::from_secs(600);
 fn listen_fault(address: SocketAddr, error: &std::io::Error) -> Fault {
     let hint = match error.kind() {
         std::io::ErrorKind::AddrInUse => "; another program has that port, choose one with --listen",
-        std::io::ErrorKind::PermissionDenied => "; a port below 1024 needs rights, choose a higher one with --listen",
+        std::io::ErrorKind::PermissionDenied => {
+            "; a port below 1024 needs rights, choose a higher one with --listen"
+        }
         std::io::ErrorKind::AddrNotAvailable => "; that address is none of this machine's",
         _ => "",
     };
@@ -127,14 +129,17 @@ async fn with_store(config: &Config, held: Option<&StateDir>, store: &Arc<dyn St
     };
     let ending = asked_to_end();
     let (listener, listening) = listen(config, held.is_some()).await?;
-    let telemetry =
-        Telemetry::from_env(env!("CARGO_PKG_VERSION")).map_err(|e| Fault::new(format!("{e} (OTEL_EXPORTER_OTLP_…)")))?;
+    let telemetry = Telemetry::from_env(env!("CARGO_PKG_VERSION"))
+        .map_err(|e| Fault::new(format!("{e} (OTEL_EXPORTER_OTLP_…)")))?;
     let settings = settings(config, listening, held.is_some());
     if !listening.ip().is_loopback() && config.public_url.is_none() {
-        tracing::warn!("no public URL is set (--public-url): links point to {listening}, and any host name is answered to");
+        tracing::warn!(
+            "no public URL is set (--public-url): links point to {listening}, and any host name is answered to"
+        );
     }
     let (url, instance) = (settings.base_url(), settings.instance.clone());
-    let state = State::with(store.clone(), settings, Arc::new(SystemClock), Arc::new(SystemSource), telemetry);
+    let state =
+        State::with(store.clone(), settings, Arc::new(SystemClock), Arc::new(SystemSource), telemetry);
 
     let mut jobs = tokio::task::JoinSet::new();
     jobs.spawn(jobs::retention(store.clone(), config.retention_days));

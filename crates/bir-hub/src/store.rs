@@ -28,7 +28,9 @@ pub(crate) async fn migrate(args: &Migrate) -> Result<(), Fault> {
         return Ok(());
     }
     let Some(role) = &args.app_role else {
-        return Err(Fault::usage("which role serves? name it with --app-role; it gets what the hub needs and nothing else"));
+        return Err(Fault::usage(
+            "which role serves? name it with --app-role; it gets what the hub needs and nothing else",
+        ));
     };
     Ok(bir_store::migrate(&address, role).await?)
 }

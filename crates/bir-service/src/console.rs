@@ -47,7 +47,9 @@ pub(crate) fn escape_query(text: &str) -> String {
 /// A path of this service, and nothing that a browser takes for another site.
 fn local_path(next: Option<&str>) -> String {
     let fit = |path: &&str| {
-        path.starts_with('/') && !path.starts_with("//") && path.bytes().all(|b| b.is_ascii_graphic() && b != b'\\')
+        path.starts_with('/')
+            && !path.starts_with("//")
+            && path.bytes().all(|b| b.is_ascii_graphic() && b != b'\\')
     };
     next.filter(fit).unwrap_or("/runs").to_owned()
 }
@@ -56,7 +58,9 @@ async fn form(state: &State, body: Body) -> Result<Params, Problem> {
     let limits = &state.settings.limits;
     let bytes = body::read(body, limits.body_bytes.min(64 << 10), limits.body_idle).await?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    let uri: Uri = format!("/?{text}").parse().map_err(|_| Problem::new(Code::BadType, "the form is not well-formed"))?;
+    let uri: Uri = format!("/?{text}")
+        .parse()
+        .map_err(|_| Problem::new(Code::BadType, "the form is not well-formed"))?;
     Params::of(&uri)
 }
 
@@ -107,7 +111,12 @@ pub(crate) async fn runs_rows(
     Ok(page(pages::run_list_rows(&runs_view(&state, &caller, &uri).await?)))
 }
 
-async fn run_view(state: &State, caller: &Caller, id: &str, uri: &Uri) -> Result<(pages::RunView, u32), Problem> {
+async fn run_view(
+    state: &State,
+    caller: &Caller,
+    id: &str,
+    uri: &Uri,
+) -> Result<(pages::RunView, u32), Problem> {
     let id = run_id(id)?;
     let mut params = Params::of(uri)?;
     let from = u32::try_from(params.number("from")?.unwrap_or(0)).unwrap_or(u32::MAX);
@@ -261,7 +270,15 @@ mod tests {
     #[test]
     fn after_signing_in_one_stays_on_this_site() {
         assert_eq!(local_path(Some("/runs/x?a=b")), "/runs/x?a=b");
-        for wrong in ["", "//evil.example", "/\\evil.example", "https://evil.example", "/a b", "javascript:x", "/\r\nx"] {
+        for wrong in [
+            "",
+            "//evil.example",
+            "/\\evil.example",
+            "https://evil.example",
+            "/a b",
+            "javascript:x",
+            "/\r\nx",
+        ] {
             assert_eq!(local_path(Some(wrong)), "/runs", "{wrong}");
         }
         assert_eq!(local_path(None), "/runs");

@@ -26,7 +26,8 @@ pub(crate) struct RequestId(pub(crate) String);
 /// An id from outside is taken when it is 8 to 64 letters, digits, dots, hyphens or underscores.
 fn request_id(headers: &HeaderMap) -> String {
     let given = headers.get(REQUEST_ID).and_then(|v| v.to_str().ok()).filter(|text| {
-        (8..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+        (8..=64).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
     });
     given.map_or_else(|| uuid::Uuid::now_v7().simple().to_string(), str::to_owned)
 }
@@ -69,7 +70,8 @@ fn is_origin_known(settings: &Settings, origin: &str, host: &str) -> bool {
 fn check(state: &State, request: &Request) -> Result<(), Problem> {
     let settings = &state.settings;
     let host = request.headers().get(header::HOST).and_then(|v| v.to_str().ok());
-    let host = host.or_else(|| request.uri().authority().map(http::uri::Authority::as_str)).unwrap_or_default();
+    let host =
+        host.or_else(|| request.uri().authority().map(http::uri::Authority::as_str)).unwrap_or_default();
     if !is_host_known(settings, host) {
         return Err(Problem::new(
             Code::BadHost,
@@ -119,7 +121,8 @@ pub(crate) async fn edge(
             Ok(response) => response,
             Err(_) => {
                 tracing::error!(request_id = id, "a handler panicked");
-                Problem::new(Code::Internal, "the service failed at this request; its log says more").into_response()
+                Problem::new(Code::Internal, "the service failed at this request; its log says more")
+                    .into_response()
             }
         },
     };
@@ -178,7 +181,14 @@ mod tests {
         for host in ["127.0.0.1:7411", "localhost:7411", "LocalHost:7411", "[::1]:7411"] {
             assert!(is_host_known(&local, host), "{host}");
         }
-        for host in ["", "evil.example", "evil.example:7411", "127.0.0.1", "localhost:80", "127.0.0.1.evil.example:7411"] {
+        for host in [
+            "",
+            "evil.example",
+            "evil.example:7411",
+            "127.0.0.1",
+            "localhost:80",
+            "127.0.0.1.evil.example:7411",
+        ] {
             assert!(!is_host_known(&local, host), "{host}");
         }
         let public = settings("10.0.0.5:7411", Some("https://hub.example.com"));
@@ -190,7 +200,14 @@ mod tests {
     fn only_our_own_pages_may_change_something() {
         let local = settings("127.0.0.1:7411", None);
         assert!(is_origin_known(&local, "http://127.0.0.1:7411", "127.0.0.1:7411"));
-        for origin in ["null", "", "http://evil.example", "https://127.0.0.1:7411", "http://127.0.0.1:7412", "http://localhost:7411"] {
+        for origin in [
+            "null",
+            "",
+            "http://evil.example",
+            "https://127.0.0.1:7411",
+            "http://127.0.0.1:7412",
+            "http://localhost:7411",
+        ] {
             assert!(!is_origin_known(&local, origin, "127.0.0.1:7411"), "{origin}");
         }
         let public = settings("10.0.0.5:7411", Some("https://hub.example.com"));
@@ -201,7 +218,9 @@ mod tests {
 
     #[test]
     fn an_id_from_outside_is_taken_when_it_is_well_formed() {
-        let with = |text: &str| request_id(&HeaderMap::from_iter([(REQUEST_ID, HeaderValue::from_str(text).unwrap())]));
+        let with = |text: &str| {
+            request_id(&HeaderMap::from_iter([(REQUEST_ID, HeaderValue::from_str(text).unwrap())]))
+        };
         assert_eq!(with("abc-123.x_Y"), "abc-123.x_Y");
         for wrong in ["short", "has space in it", "<script>alert", &"a".repeat(65)] {
             assert_ne!(with(wrong), wrong);

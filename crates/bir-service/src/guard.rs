@@ -79,7 +79,9 @@ pub(crate) async fn recheck(state: &State, shown: Shown, action: Action) -> Resu
         ));
     }
     match reach(principal.account.role, action) {
-        Reach::No => Err(Problem::new(Code::Forbidden, "your role does not allow this; an admin may change it")),
+        Reach::No => {
+            Err(Problem::new(Code::Forbidden, "your role does not allow this; an admin may change it"))
+        }
         reach => Ok(Caller { principal, reach, shown }),
     }
 }
@@ -98,7 +100,11 @@ fn to_sign_in(request: &Request) -> Response {
     Redirect::to(&format!("/signin?next={next}")).into_response()
 }
 
-async fn decide(state: &State, rule: &'static Rule, request: &mut Request) -> Result<Option<Response>, Problem> {
+async fn decide(
+    state: &State,
+    rule: &'static Rule,
+    request: &mut Request,
+) -> Result<Option<Response>, Problem> {
     let action = match rule.access {
         Access::Public => {
             if rule.pace == crate::throttle::Pace::Stranger {
@@ -110,7 +116,10 @@ async fn decide(state: &State, rule: &'static Rule, request: &mut Request) -> Re
         Access::LocalOr(action) | Access::May(action) | Access::Page(action) => action,
     };
     let caller = match admit(state, request.headers(), action).await {
-        Err(problem) if matches!(rule.access, Access::Page(_)) && problem.status() == http::StatusCode::UNAUTHORIZED => {
+        Err(problem)
+            if matches!(rule.access, Access::Page(_))
+                && problem.status() == http::StatusCode::UNAUTHORIZED =>
+        {
             if is_safe(request.method()) {
                 return Ok(Some(to_sign_in(request)));
             }
@@ -122,7 +131,10 @@ async fn decide(state: &State, rule: &'static Rule, request: &mut Request) -> Re
     // has refused a wrong origin; here a missing one is.
     let by_cookie = matches!(caller.shown, Shown::Cookie(_));
     if by_cookie && !is_safe(request.method()) && !request.headers().contains_key(http::header::ORIGIN) {
-        return Err(Problem::new(Code::BadOrigin, "a browser's request that changes something needs an `Origin`"));
+        return Err(Problem::new(
+            Code::BadOrigin,
+            "a browser's request that changes something needs an `Origin`",
+        ));
     }
     state.throttle.known(rule.pace, caller.principal.key)?;
     request.extensions_mut().insert(caller);

@@ -1,9 +1,9 @@
 //! `GET /health`: whether it works, which version, which process.
 
+use crate::API_VERSION;
 use crate::json;
 use crate::problem::Problem;
 use crate::state::State;
-use crate::API_VERSION;
 use axum::response::Response;
 use http::StatusCode;
 use serde_json::json;
@@ -16,7 +16,8 @@ pub(crate) async fn health(
     axum::extract::State(state): axum::extract::State<State>,
 ) -> Result<Response, Problem> {
     let alive = matches!(tokio::time::timeout(PATIENCE, state.store.ping()).await, Ok(Ok(())));
-    let (status, word) = if alive { (StatusCode::OK, "ok") } else { (StatusCode::SERVICE_UNAVAILABLE, "degraded") };
+    let (status, word) =
+        if alive { (StatusCode::OK, "ok") } else { (StatusCode::SERVICE_UNAVAILABLE, "degraded") };
     json::answer(
         status,
         &json!({

@@ -104,7 +104,10 @@ struct Check(Result<(), Unfit>);
 impl Check {
     fn text(&mut self, name: &str, value: &mut String, max: usize) {
         if self.0.is_ok() && value.len() > max {
-            self.0 = Err(unfit("too_large", format!("`{name}`: expected at most {max} bytes, not {}", value.len())));
+            self.0 = Err(unfit(
+                "too_large",
+                format!("`{name}`: expected at most {max} bytes, not {}", value.len()),
+            ));
         }
         // PostgreSQL's text has no place for it, and a whole record would be lost over it.
         if value.as_bytes().contains(&0) {
@@ -337,7 +340,9 @@ mod tests {
 
     #[test]
     fn a_zero_character_does_not_cost_the_record() {
-        let Record::Step(step) = parse(step(r#","context":"a\u0000b""#).as_bytes()).unwrap() else { panic!() };
+        let Record::Step(step) = parse(step(r#","context":"a\u0000b""#).as_bytes()).unwrap() else {
+            panic!()
+        };
         assert_eq!(step.context.as_deref(), Some("a\u{fffd}b"));
     }
 }

@@ -29,7 +29,12 @@ fn explain(error: &serde_json::Error, path: &str) -> Problem {
     match error.classify() {
         Category::Syntax | Category::Eof | Category::Io => Problem::new(
             Code::BadJson,
-            format!("the body is no JSON: {} at line {}, column {}", reason(error), error.line(), error.column()),
+            format!(
+                "the body is no JSON: {} at line {}, column {}",
+                reason(error),
+                error.line(),
+                error.column()
+            ),
         ),
         Category::Data => {
             let what = expectation(&error.to_string());
@@ -56,7 +61,10 @@ pub(crate) fn expectation(message: &str) -> String {
 }
 
 /// A JSON answer.
-pub(crate) fn answer(status: StatusCode, value: &impl Serialize) -> Result<axum::response::Response, Problem> {
+pub(crate) fn answer(
+    status: StatusCode,
+    value: &impl Serialize,
+) -> Result<axum::response::Response, Problem> {
     let bytes = serde_json::to_vec(value).map_err(|error| {
         tracing::error!(%error, "an answer cannot be written as JSON");
         Problem::new(Code::Internal, "the answer could not be written")
@@ -109,7 +117,11 @@ mod tests {
                 assert!(problem.detail.contains(part), "{text}: {}", problem.detail);
             }
             assert_eq!(problem.code, code, "{text}");
-            assert!(!problem.detail.contains("hunter2") && !problem.detail.contains("12345"), "{}", problem.detail);
+            assert!(
+                !problem.detail.contains("hunter2") && !problem.detail.contains("12345"),
+                "{}",
+                problem.detail
+            );
         }
     }
 }

@@ -5,8 +5,8 @@
 
 use bir_model::record::{Record, Step};
 use bir_model::{RunId, TenantId, UserId};
-use bir_store::model::{Appended, RunSummary, View};
 use bir_store::Recordings;
+use bir_store::model::{Appended, RunSummary, View};
 use std::sync::Arc;
 use tokio::sync::broadcast;
 
@@ -56,7 +56,13 @@ impl Live {
     }
 
     /// Tells what was booked. Costs nothing while nobody looks on.
-    pub(crate) async fn tell(&self, store: &dyn Recordings, who: &View, records: &[Record], verdicts: &[Appended]) {
+    pub(crate) async fn tell(
+        &self,
+        store: &dyn Recordings,
+        who: &View,
+        records: &[Record],
+        verdicts: &[Appended],
+    ) {
         if self.0.receiver_count() == 0 {
             return;
         }

@@ -71,7 +71,9 @@ pub(crate) struct Metrics {
 pub(crate) fn error_type(step: &Step) -> Option<String> {
     match step.outcome {
         None | Some(Outcome::Ok) => None,
-        Some(Outcome::RpcError) => Some(rpc_code(step).map_or_else(|| "rpc_error".to_owned(), |c| c.to_string())),
+        Some(Outcome::RpcError) => {
+            Some(rpc_code(step).map_or_else(|| "rpc_error".to_owned(), |c| c.to_string()))
+        }
         Some(other) => Some(other.as_str().to_owned()),
     }
 }
@@ -88,7 +90,8 @@ pub(crate) fn rpc_code(step: &Step) -> Option<i64> {
 impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::default();
-        let requests: Histograms<RequestLabels> = Family::new_with_constructor(|| Histogram::new(HTTP_BUCKETS));
+        let requests: Histograms<RequestLabels> =
+            Family::new_with_constructor(|| Histogram::new(HTTP_BUCKETS));
         registry.register_with_unit(
             "bir_http_request_duration",
             "Requests by route and status, until the answer begins",
@@ -98,7 +101,12 @@ impl Metrics {
         let records = Family::<VerdictLabels, Counter>::default();
         registry.register("bir_records", "Records taken in, by what became of them", records.clone());
         let store: Histograms<StoreLabels> = Family::new_with_constructor(|| Histogram::new(HTTP_BUCKETS));
-        registry.register_with_unit("bir_store_duration", "How long the store took", Unit::Seconds, store.clone());
+        registry.register_with_unit(
+            "bir_store_duration",
+            "How long the store took",
+            Unit::Seconds,
+            store.clone(),
+        );
         let calls: Histograms<CallLabels> = Family::new_with_constructor(|| Histogram::new(MCP_BUCKETS));
         registry.register_with_unit(
             "mcp_client_operation_duration",
@@ -114,7 +122,16 @@ impl Metrics {
             "Spans and measurements that no collector took",
             dropped_spans.clone(),
         );
-        Self { registry, requests, records, store, calls, subscribers, dropped_spans, tools: Mutex::default() }
+        Self {
+            registry,
+            requests,
+            records,
+            store,
+            calls,
+            subscribers,
+            dropped_spans,
+            tools: Mutex::default(),
+        }
     }
 
     pub(crate) fn request(&self, method: &Method, route: &'static str, status: StatusCode, took: Duration) {
@@ -201,7 +218,9 @@ impl Metrics {
 }
 
 /// `GET /metrics`.
-pub(crate) async fn show(axum::extract::State(state): axum::extract::State<State>) -> Result<Response, Problem> {
+pub(crate) async fn show(
+    axum::extract::State(state): axum::extract::State<State>,
+) -> Result<Response, Problem> {
     if let Some(telemetry) = &state.telemetry {
         state.metrics.telemetry_dropped(telemetry.take_dropped());
     }

@@ -20,7 +20,9 @@ use bytes::Bytes;
 use opentelemetry::metrics::{Histogram, MeterProvider as _};
 use opentelemetry::trace::{SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState};
 use opentelemetry::{InstrumentationScope, KeyValue};
-use opentelemetry_otlp::{MetricExporter, Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
+use opentelemetry_otlp::{
+    MetricExporter, Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _,
+};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanExporter as _, SpanLinks};
@@ -126,7 +128,9 @@ impl Telemetry {
     /// The environment names one, and it makes no sense.
     pub fn from_env(version: &str) -> Result<Option<Self>, TelemetryError> {
         let named = |name: &str| std::env::var(name).is_ok_and(|v| !v.trim().is_empty());
-        if !named("OTEL_EXPORTER_OTLP_ENDPOINT") || std::env::var("OTEL_SDK_DISABLED").is_ok_and(|v| v == "true") {
+        if !named("OTEL_EXPORTER_OTLP_ENDPOINT")
+            || std::env::var("OTEL_SDK_DISABLED").is_ok_and(|v| v == "true")
+        {
             return Ok(None);
         }
         let json = !std::env::var("OTEL_EXPORTER_OTLP_PROTOCOL").is_ok_and(|p| p == "http/protobuf");
@@ -143,8 +147,10 @@ impl Telemetry {
         let client = Client::new(ClientOptions { proxies: Proxies::from_env(), ..ClientOptions::default() });
         let http = Http { client, runtime };
         let protocol = if json { Protocol::HttpJson } else { Protocol::HttpBinary };
-        let mut spans = SpanExporter::builder().with_http().with_http_client(http.clone()).with_protocol(protocol);
-        let mut metrics = MetricExporter::builder().with_http().with_http_client(http).with_protocol(protocol);
+        let mut spans =
+            SpanExporter::builder().with_http().with_http_client(http.clone()).with_protocol(protocol);
+        let mut metrics =
+            MetricExporter::builder().with_http().with_http_client(http).with_protocol(protocol);
         if let Some(endpoint) = endpoint {
             let base = endpoint.trim_end_matches('/');
             spans = spans.with_endpoint(format!("{base}/v1/traces"));
@@ -195,7 +201,13 @@ impl Telemetry {
     }
 
     /// Tells of what was booked.
-    pub(crate) async fn booked(&self, store: &dyn Recordings, who: &View, records: &[Record], verdicts: &[Appended]) {
+    pub(crate) async fn booked(
+        &self,
+        store: &dyn Recordings,
+        who: &View,
+        records: &[Record],
+        verdicts: &[Appended],
+    ) {
         for (record, verdict) in records.iter().zip(verdicts) {
             if *verdict != Appended::Booked {
                 continue;
@@ -339,8 +351,12 @@ async fn export(
                     dropped.fetch_add(count, Ordering::Relaxed);
                     // Once per outage: a log line per batch would say nothing new.
                     if !std::mem::replace(&mut told, true) {
-                        let why = failed.map_or_else(|_| "it does not answer".to_owned(), |r| format!("{r:?}"));
-                        tracing::warn!(why, "the collector does not take spans; they are dropped and counted");
+                        let why =
+                            failed.map_or_else(|_| "it does not answer".to_owned(), |r| format!("{r:?}"));
+                        tracing::warn!(
+                            why,
+                            "the collector does not take spans; they are dropped and counted"
+                        );
                     }
                 }
             }

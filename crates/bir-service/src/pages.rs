@@ -3,7 +3,9 @@
 use crate::guard::Caller;
 use bir_console::{Device, DeviceState, Message, SignIn, Viewer};
 
-pub(crate) use bir_console::{Filter, RunView, RunsView, asset, run_list_rows, run_page, run_rows, runs_page};
+pub(crate) use bir_console::{
+    Filter, RunView, RunsView, asset, run_list_rows, run_page, run_rows, runs_page,
+};
 
 /// Who looks.
 pub(crate) fn viewer(caller: &Caller) -> Option<Viewer> {

@@ -35,7 +35,8 @@ pub struct HashError(String);
 /// No memory, no randomness.
 pub fn hash_now(password: &str, kib: u32) -> Result<String, HashError> {
     let failed = |e: &dyn std::fmt::Display| HashError(e.to_string());
-    let params = Params::new(kib, Params::DEFAULT_T_COST, Params::DEFAULT_P_COST, None).map_err(|e| failed(&e))?;
+    let params =
+        Params::new(kib, Params::DEFAULT_T_COST, Params::DEFAULT_P_COST, None).map_err(|e| failed(&e))?;
     let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
     argon.hash_password(password.as_bytes()).map(|h| h.to_string()).map_err(|e| failed(&e))
 }
@@ -50,8 +51,12 @@ impl Passwords {
         Self { turns: Arc::new(Semaphore::new(at_once)), kib, nobody: Arc::default() }
     }
 
-    async fn in_turn<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
-        let busy = || Problem::new(Code::RateLimited, "too many people sign in right now; try again").after(2);
+    async fn in_turn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let busy =
+            || Problem::new(Code::RateLimited, "too many people sign in right now; try again").after(2);
         let turn = tokio::time::timeout(TURN, self.turns.clone().acquire_owned()).await;
         let turn = turn.map_err(|_| busy())?.map_err(|_| busy())?;
         let done = tokio::task::spawn_blocking(move || {

@@ -26,7 +26,8 @@ pub(crate) fn is_email(text: &str) -> bool {
     let parts = text.split_once('@');
     text.len() <= EMAIL
         && !text.contains(|c: char| c.is_whitespace() || c.is_control())
-        && parts.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'))
+        && parts
+            .is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'))
 }
 
 fn name(text: &str) -> Result<String, Problem> {

@@ -63,7 +63,8 @@ impl Shown {
 }
 
 fn cookie(headers: &HeaderMap) -> Option<String> {
-    let mut pairs = headers.get_all(header::COOKIE).iter().filter_map(|v| v.to_str().ok()).flat_map(|v| v.split(';'));
+    let mut pairs =
+        headers.get_all(header::COOKIE).iter().filter_map(|v| v.to_str().ok()).flat_map(|v| v.split(';'));
     pairs.find_map(|pair| {
         let (name, value) = pair.trim().split_once('=')?;
         (name == COOKIE && !value.is_empty()).then(|| value.to_owned())
@@ -78,7 +79,10 @@ pub(crate) struct Principals {
 }
 
 fn unknown() -> Problem {
-    Problem::new(Code::Unauthorized, "the token is not known here; sign in with `bir login`, or make a new one")
+    Problem::new(
+        Code::Unauthorized,
+        "the token is not known here; sign in with `bir login`, or make a new one",
+    )
 }
 
 impl Principals {
@@ -132,7 +136,10 @@ impl Principals {
             }
         };
         if expired(&principal) {
-            return Err(Problem::new(Code::TokenExpired, "the token has expired; refresh it or sign in again"));
+            return Err(Problem::new(
+                Code::TokenExpired,
+                "the token has expired; refresh it or sign in again",
+            ));
         }
         Ok(principal)
     }
@@ -146,7 +153,10 @@ async fn bearer(store: &dyn Store, now: u64, text: &str, hash: &[u8; 32]) -> Res
         return Err(Problem::new(Code::Unauthorized, "a refresh token is good at /auth/refresh only"));
     }
     if found.revoked_at.is_some() || found.owner.disabled {
-        return Err(Problem::new(Code::TokenRevoked, "the token was revoked; sign in again, or make a new one"));
+        return Err(Problem::new(
+            Code::TokenRevoked,
+            "the token was revoked; sign in again, or make a new one",
+        ));
     }
     if found.expires_at.is_some_and(|at| at <= now) {
         return Err(Problem::new(Code::TokenExpired, "the token has expired; refresh it or sign in again"));

@@ -157,7 +157,9 @@ impl From<StoreError> for Problem {
                 let lower = why.to_ascii_lowercase();
                 if lower.contains("disk is full") || lower.contains("no space left") {
                     problem.status = Some(StatusCode::INSUFFICIENT_STORAGE);
-                    problem.detail = "the hub's disk is full; nothing of this request was kept, send it again later".into();
+                    problem.detail =
+                        "the hub's disk is full; nothing of this request was kept, send it again later"
+                            .into();
                 }
                 problem.after(STORE_RETRY)
             }

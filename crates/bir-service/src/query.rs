@@ -61,7 +61,11 @@ impl Params {
     }
 
     /// A word of a list, as serde reads it.
-    pub(crate) fn word<T: DeserializeOwned>(&mut self, name: &str, words: &str) -> Result<Option<T>, Problem> {
+    pub(crate) fn word<T: DeserializeOwned>(
+        &mut self,
+        name: &str,
+        words: &str,
+    ) -> Result<Option<T>, Problem> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let value = serde_json::from_value(serde_json::Value::String(text));
         value.map(Some).map_err(|_| wrong(name, words))
@@ -85,7 +89,8 @@ impl Params {
             tier: self.word("tier", "bound or standalone")?,
             server: self.text("server"),
             tool: self.text("tool"),
-            outcome: self.word("outcome", "ok, tool_error, rpc_error, timeout, cancelled, denied or unknown")?,
+            outcome: self
+                .word("outcome", "ok, tool_error, rpc_error, timeout, cancelled, denied or unknown")?,
             project: self.text("project"),
             host: self.text("host"),
             finished: self.flag("finished")?,
@@ -121,19 +126,32 @@ mod tests {
     #[test]
     fn what_is_right_is_taken_and_what_is_wrong_is_named() {
         let (got, page) =
-            filter("tier=bound&tool=a%20b&finished=false&since=5&outcome=rpc_error&limit=500&cursor=x&host=").unwrap();
+            filter("tier=bound&tool=a%20b&finished=false&since=5&outcome=rpc_error&limit=500&cursor=x&host=")
+                .unwrap();
         assert_eq!(got.tier, Some(bir_model::Tier::Bound));
         assert_eq!((got.tool.as_deref(), got.finished, got.since), (Some("a b"), Some(false), Some(5)));
         assert_eq!(got.outcome, Some(bir_model::Outcome::RpcError));
         assert_eq!((got.host, page.limit, page.cursor.as_deref()), (None, 500, Some("x")));
         let wrong = [
-            "tier=both", "limit=0", "limit=501", "limit=x", "since=-1", "since=18446744073709551615", "lossy=maybe",
-            "proyect=x", "tool=a&tool=b", "outcome=OK",
+            "tier=both",
+            "limit=0",
+            "limit=501",
+            "limit=x",
+            "since=-1",
+            "since=18446744073709551615",
+            "lossy=maybe",
+            "proyect=x",
+            "tool=a&tool=b",
+            "outcome=OK",
         ];
         for query in wrong {
             let problem = filter(query).unwrap_err();
             let name = query.split('=').next().unwrap();
-            assert!(problem.code == Code::BadType && problem.detail.contains(name), "{query}: {}", problem.detail);
+            assert!(
+                problem.code == Code::BadType && problem.detail.contains(name),
+                "{query}: {}",
+                problem.detail
+            );
         }
     }
 }

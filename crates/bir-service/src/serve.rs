@@ -27,7 +27,12 @@ const HEAD_BYTES: usize = 64 << 10;
 /// After `accept` failed (no descriptors left) it is tried again this much later.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-async fn connection(app: axum::Router, stream: TcpStream, peer: std::net::SocketAddr, mut stop: watch::Receiver<bool>) {
+async fn connection(
+    app: axum::Router,
+    stream: TcpStream,
+    peer: std::net::SocketAddr,
+    mut stop: watch::Receiver<bool>,
+) {
     // Small answers go out at once.
     let _ = stream.set_nodelay(true);
     let app = app.map_request(move |mut request: http::Request<hyper::body::Incoming>| {
@@ -53,7 +58,12 @@ async fn connection(app: axum::Router, stream: TcpStream, peer: std::net::Socket
 }
 
 /// Serves until `stop` resolves, then ends within the grace. False: something was still under way after it.
-pub async fn serve(listener: TcpListener, state: State, stop: impl Future<Output = ()>, grace: Duration) -> bool {
+pub async fn serve(
+    listener: TcpListener,
+    state: State,
+    stop: impl Future<Output = ()>,
+    grace: Duration,
+) -> bool {
     let app = crate::app(state.clone());
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let stopping = watch::Sender::new(false);

@@ -27,7 +27,11 @@ struct Buckets<K: Hash + Eq + Clone> {
 
 impl<K: Hash + Eq + Clone> Buckets<K> {
     fn new(quota: Quota) -> Self {
-        Self { limiter: DefaultKeyedRateLimiter::dashmap(quota), clock: DefaultClock::default(), checks: AtomicU32::new(0) }
+        Self {
+            limiter: DefaultKeyedRateLimiter::dashmap(quota),
+            clock: DefaultClock::default(),
+            checks: AtomicU32::new(0),
+        }
     }
 
     fn check(&self, key: &K, what: &'static str) -> Result<(), Problem> {
@@ -89,7 +93,9 @@ impl Throttle {
     /// One request of a token or session.
     pub(crate) fn known(&self, pace: Pace, who: Uuid) -> Result<(), Problem> {
         match pace {
-            Pace::Record => self.record.check(&who, "this token sends more requests than it may; send larger batches"),
+            Pace::Record => {
+                self.record.check(&who, "this token sends more requests than it may; send larger batches")
+            }
             Pace::Api => self.api.check(&who, "this token sends more requests than it may; ask less often"),
             Pace::Stranger | Pace::Free => Ok(()),
         }

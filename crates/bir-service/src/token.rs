@@ -109,7 +109,9 @@ mod tests {
             assert_eq!(read(&text), Some((prefix, tenant)));
             assert_ne!(text, make(prefix, tenant, &SystemSource).unwrap());
             assert_ne!(hash(&text), hash(&make(prefix, tenant, &SystemSource).unwrap()));
-            for wrong in [&text[1..], &text[..text.len() - 1], &format!("{text}x"), &text.replace("bir_", "bir-")] {
+            for wrong in
+                [&text[1..], &text[..text.len() - 1], &format!("{text}x"), &text.replace("bir_", "bir-")]
+            {
                 assert_eq!(read(wrong), None, "{wrong}");
             }
         }

@@ -30,7 +30,10 @@ impl Events {
         let mut headers = vec![("authorization", bearer.as_str())];
         headers.extend(last.map(|l| ("last-event-id", l)));
         let response = world.raw(request("GET", path, &headers, "")).await;
-        assert_eq!((response.status().as_u16(), &response.headers()["content-type"]), (200, &"text/event-stream".parse().unwrap()));
+        assert_eq!(
+            (response.status().as_u16(), &response.headers()["content-type"]),
+            (200, &"text/event-stream".parse().unwrap())
+        );
         Self { body: response.into_body(), held: String::new() }
     }
 
@@ -42,7 +45,9 @@ impl Events {
                 self.held = rest;
                 return Some(block);
             }
-            let frame = tokio::time::timeout(Duration::from_secs(600), self.body.frame()).await.expect("nothing came")?;
+            let frame = tokio::time::timeout(Duration::from_secs(600), self.body.frame())
+                .await
+                .expect("nothing came")?;
             self.held.push_str(std::str::from_utf8(frame.unwrap().data_ref().unwrap()).unwrap());
         }
     }
@@ -53,7 +58,9 @@ impl Events {
             if block.starts_with(':') {
                 continue;
             }
-            let field = |name: &str| block.lines().find_map(|l| l.strip_prefix(&format!("{name}: "))).map(str::to_owned);
+            let field = |name: &str| {
+                block.lines().find_map(|l| l.strip_prefix(&format!("{name}: "))).map(str::to_owned)
+            };
             let data = serde_json::from_str(&field("data").unwrap()).unwrap();
             return Some(Event { name: field("event").unwrap(), id: field("id"), data });
         }
@@ -64,7 +71,11 @@ impl Events {
         for _ in 0..count {
             let event = self.next().await.unwrap();
             let index = event.data["stepIndex"].as_u64().map(|i| i.to_string()).unwrap_or_default();
-            names.push(format!("{}{index}{}", event.name, event.id.map(|i| format!("@{i}")).unwrap_or_default()));
+            names.push(format!(
+                "{}{index}{}",
+                event.name,
+                event.id.map(|i| format!("@{i}")).unwrap_or_default()
+            ));
         }
         names
     }
@@ -88,7 +99,14 @@ async fn a_run_is_followed_to_its_end() {
     let mut again = Events::open(&world, &me.token, &path, Some("0")).await;
     assert_eq!(again.names(4).await, ["run", "step1@1", "step2@2", "end"]);
     assert!(again.next().await.is_none());
-    let wrong = world.send(request("GET", &path, &[("authorization", &format!("Bearer {}", me.token)), ("last-event-id", "x")], "")).await;
+    let wrong = world
+        .send(request(
+            "GET",
+            &path,
+            &[("authorization", &format!("Bearer {}", me.token)), ("last-event-id", "x")],
+            "",
+        ))
+        .await;
     assert_eq!(wrong.problem(), (400, "bad_type".into()));
 }
 
@@ -166,7 +184,14 @@ async fn streams_are_bounded() {
     drop(first);
     // The place is free again as soon as the stream has noticed.
     for _ in 0..500 {
-        let response = world.raw(request("GET", "/recordings/stream", &[("authorization", &format!("Bearer {}", me.token))], "")).await;
+        let response = world
+            .raw(request(
+                "GET",
+                "/recordings/stream",
+                &[("authorization", &format!("Bearer {}", me.token))],
+                "",
+            ))
+            .await;
         if response.status() == 200 {
             return;
         }

@@ -28,8 +28,12 @@ async fn a_batch_is_booked_once_and_a_wrong_line_keeps_no_other_out() {
     assert_eq!(answer.status, 200, "{}", answer.text());
     let body = answer.json();
     assert_eq!((&body["booked"], &body["duplicates"]), (&json!(6), &json!(0)), "{body}");
-    let refused: Vec<(u64, &str)> = body["refused"].as_array().unwrap().iter()
-        .map(|r| (r["line"].as_u64().unwrap(), r["code"].as_str().unwrap())).collect();
+    let refused: Vec<(u64, &str)> = body["refused"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| (r["line"].as_u64().unwrap(), r["code"].as_str().unwrap()))
+        .collect();
     assert_eq!(refused, [(6, "bad_json"), (8, "unknown_run"), (9, "index_taken")]);
     let again = world.call(&me.token, "POST", "/recordings/batch", text).await.json();
     assert_eq!((&again["booked"], &again["duplicates"]), (&json!(0), &json!(6)), "{again}");
@@ -51,12 +55,21 @@ async fn too_much_is_refused_whole() {
     assert_eq!(world.batch(&me.token, &records).await.problem(), (413, "too_many_lines".into()));
     assert_eq!(world.get(&me.token, &format!("/recordings/runs/{run}")).await.status, 404);
     let big = "x".repeat(10_001);
-    assert_eq!(world.call(&me.token, "POST", "/recordings/batch", big.clone()).await.problem(), (413, "too_large".into()));
+    assert_eq!(
+        world.call(&me.token, "POST", "/recordings/batch", big.clone()).await.problem(),
+        (413, "too_large".into())
+    );
     let streamed = Body::from_stream(futures_util::stream::iter(
         (0..11).map(|_| Ok::<_, std::convert::Infallible>(bytes::Bytes::from("x".repeat(1_000)))),
     ));
-    assert_eq!(world.call(&me.token, "POST", "/recordings/batch", streamed).await.problem(), (413, "too_large".into()));
-    assert_eq!(world.call(&me.token, "POST", "/recordings/runs", big).await.problem(), (413, "too_large".into()));
+    assert_eq!(
+        world.call(&me.token, "POST", "/recordings/batch", streamed).await.problem(),
+        (413, "too_large".into())
+    );
+    assert_eq!(
+        world.call(&me.token, "POST", "/recordings/runs", big).await.problem(),
+        (413, "too_large".into())
+    );
 }
 
 #[tokio::test]
@@ -84,21 +97,38 @@ async fn the_seeds_routes_are_idempotent() {
     assert_eq!(world.post(&me.token, &steps, &taken).await.problem(), (409, "conflict".into()));
 
     let one = format!("{steps}/{response}");
-    let amended = world.call(&me.token, "PATCH", &one, json!({"toolOutput": {"content": [1]}, "outcome": "ok"}).to_string());
+    let amended = world.call(
+        &me.token,
+        "PATCH",
+        &one,
+        json!({"toolOutput": {"content": [1]}, "outcome": "ok"}).to_string(),
+    );
     assert_eq!(amended.await.status, 200);
     let other = format!("{steps}/{}", StepId::new());
     assert_eq!(world.call(&me.token, "PATCH", &other, "{}").await.problem(), (404, "not_found".into()));
 
     let ending = json!({"finalOutput": "done", "metrics": {"tokens": 5}, "endedAt": 1_700_000_009_000_u64});
     for _ in 0..2 {
-        assert_eq!(world.post(&me.token, &format!("/recordings/runs/{run}/finish"), &ending).await.status, 200);
+        assert_eq!(
+            world.post(&me.token, &format!("/recordings/runs/{run}/finish"), &ending).await.status,
+            200
+        );
     }
     let seen = world.get(&me.token, &format!("/recordings/runs/{run}")).await.json();
     assert_eq!(seen["steps"][1]["toolOutput"], "{\"content\":[1]}");
-    assert_eq!((&seen["steps"][1]["outcome"], &seen["steps"][0]["context"]), (&json!("ok"), &json!("because")));
+    assert_eq!(
+        (&seen["steps"][1]["outcome"], &seen["steps"][0]["context"]),
+        (&json!("ok"), &json!("because"))
+    );
     let summary = &seen["run"];
-    assert_eq!((&summary["tier"], &summary["lossy"], &summary["finalOutput"]), (&json!("bound"), &json!(true), &json!("done")));
-    assert_eq!((&summary["endedAt"], &summary["endReason"]), (&json!(1_700_000_009_000_u64), &json!("closed")));
+    assert_eq!(
+        (&summary["tier"], &summary["lossy"], &summary["finalOutput"]),
+        (&json!("bound"), &json!(true), &json!("done"))
+    );
+    assert_eq!(
+        (&summary["endedAt"], &summary["endReason"]),
+        (&json!(1_700_000_009_000_u64), &json!("closed"))
+    );
 }
 
 #[tokio::test]
@@ -189,7 +219,10 @@ async fn others_runs_are_not_there_and_an_admin_sees_the_tenant() {
     for who in [&admin, &auditor] {
         assert_eq!(world.get(&who.token, &paths[0]).await.status, 200);
     }
-    let delete = |token: String| { let world = &world; async move { world.call(&token, "DELETE", &format!("/recordings/runs/{run}"), "").await } };
+    let delete = |token: String| {
+        let world = &world;
+        async move { world.call(&token, "DELETE", &format!("/recordings/runs/{run}"), "").await }
+    };
     assert_eq!(delete(auditor.token.clone()).await.problem(), (403, "forbidden".into()));
     assert_eq!(delete(admin.token.clone()).await.status, 204);
     assert_eq!(delete(admin.token.clone()).await.problem(), (404, "not_found".into()));
@@ -207,8 +240,14 @@ async fn a_project_and_a_person_are_deleted_and_what_is_no_ones_business_is_not(
     let gone = world.call(&me.token, "DELETE", "/recordings/runs?project=/home/a/project", "").await.json();
     assert_eq!(gone, json!({"runs": 1, "steps": 2}));
     let of = |id| format!("/recordings/runs?user={id}");
-    assert_eq!(world.call(&me.token, "DELETE", &of(colleague.id), "").await.problem(), (403, "forbidden".into()));
-    assert_eq!(world.call(&admin.token, "DELETE", &of(stranger.id), "").await.problem(), (404, "not_found".into()));
+    assert_eq!(
+        world.call(&me.token, "DELETE", &of(colleague.id), "").await.problem(),
+        (403, "forbidden".into())
+    );
+    assert_eq!(
+        world.call(&admin.token, "DELETE", &of(stranger.id), "").await.problem(),
+        (404, "not_found".into())
+    );
     assert_eq!(world.call(&admin.token, "DELETE", &of(colleague.id), "").await.json()["runs"], 1);
     assert_eq!(world.call(&me.token, "DELETE", &of(me.id), "").await.json()["runs"], 0);
 }
@@ -230,7 +269,10 @@ async fn what_is_exported_can_be_imported() {
 
     let other = world.person(world.other, Role::Member, "o@example.net").await;
     let bytes = format!("{one}no json\n{}", "x".repeat(20)).into_bytes();
-    let pieces: Vec<_> = bytes.chunks(777).map(|c| Ok::<_, std::convert::Infallible>(bytes::Bytes::copy_from_slice(c))).collect();
+    let pieces: Vec<_> = bytes
+        .chunks(777)
+        .map(|c| Ok::<_, std::convert::Infallible>(bytes::Bytes::copy_from_slice(c)))
+        .collect();
     let body = Body::from_stream(futures_util::stream::iter(pieces));
     // The run is somebody else's here already, so each record is refused; in a store of its own it is booked.
     let refused = world.call(&other.token, "POST", "/recordings/import", body).await.json();
@@ -240,11 +282,15 @@ async fn what_is_exported_can_be_imported() {
 
     let second = World::new().await;
     let me = second.person(second.tenant, Role::Member, "m@example.com").await;
-    let pieces: Vec<_> = bytes.chunks(777).map(|c| Ok::<_, std::convert::Infallible>(bytes::Bytes::copy_from_slice(c))).collect();
+    let pieces: Vec<_> = bytes
+        .chunks(777)
+        .map(|c| Ok::<_, std::convert::Infallible>(bytes::Bytes::copy_from_slice(c)))
+        .collect();
     let body = Body::from_stream(futures_util::stream::iter(pieces));
     let done = second.call(&me.token, "POST", "/recordings/import", body).await.json();
     assert_eq!((&done["booked"], &done["duplicates"]), (&json!(records.len()), &json!(0)));
-    let lines_refused: Vec<u64> = done["refused"].as_array().unwrap().iter().map(|r| r["line"].as_u64().unwrap()).collect();
+    let lines_refused: Vec<u64> =
+        done["refused"].as_array().unwrap().iter().map(|r| r["line"].as_u64().unwrap()).collect();
     assert_eq!(lines_refused, [records.len() as u64 + 1, records.len() as u64 + 2]);
     let back = second.get(&me.token, &format!("/recordings/export?run={run}")).await.text();
     assert_eq!(back, one);
@@ -255,10 +301,17 @@ async fn a_line_without_end_is_refused_and_the_next_one_is_not() {
     let world = World::with(|s| s.limits.line_bytes = 5_000).await;
     let me = world.person(world.tenant, Role::Member, "m@example.com").await;
     let text = format!("{}\n{}", "x".repeat(50_000), lines(&[Record::Run(run_start(RunId::new()))]));
-    let pieces: Vec<_> = text.into_bytes().chunks(700).map(|c| Ok::<_, std::convert::Infallible>(bytes::Bytes::copy_from_slice(c))).collect();
+    let pieces: Vec<_> = text
+        .into_bytes()
+        .chunks(700)
+        .map(|c| Ok::<_, std::convert::Infallible>(bytes::Bytes::copy_from_slice(c)))
+        .collect();
     let body = Body::from_stream(futures_util::stream::iter(pieces));
     let done = world.call(&me.token, "POST", "/recordings/import", body).await.json();
-    assert_eq!((&done["booked"], &done["refused"][0]["code"], &done["refused"][0]["line"]), (&json!(1), &json!("too_large"), &json!(1)));
+    assert_eq!(
+        (&done["booked"], &done["refused"][0]["code"], &done["refused"][0]["line"]),
+        (&json!(1), &json!("too_large"), &json!(1))
+    );
 }
 
 #[tokio::test]
@@ -268,7 +321,11 @@ async fn a_store_that_does_not_answer_is_said_without_its_path() {
     world.store.down.store(true, Ordering::SeqCst);
     let answer = world.batch(&me.token, &whole_run(1).1).await;
     assert_eq!(answer.problem(), (507, "store_unavailable".into()));
-    assert!(answer.headers.contains_key("retry-after") && !answer.text().contains("/secret"), "{}", answer.text());
+    assert!(
+        answer.headers.contains_key("retry-after") && !answer.text().contains("/secret"),
+        "{}",
+        answer.text()
+    );
     let health = world.bare("GET", "/health", "").await;
     assert_eq!((health.status.as_u16(), &health.json()["status"]), (503, &json!("degraded")));
     world.store.down.store(false, Ordering::SeqCst);
@@ -290,7 +347,10 @@ async fn what_takes_too_long_is_ended() {
     world.store.slow.store(120_000, Ordering::SeqCst);
     assert_eq!(world.batch(&me.token, &whole_run(1).1).await.problem(), (408, "timeout".into()));
     let stuck = Body::from_stream(futures_util::stream::pending::<Result<bytes::Bytes, std::io::Error>>());
-    assert_eq!(world.call(&me.token, "POST", "/recordings/batch", stuck).await.problem(), (408, "timeout".into()));
+    assert_eq!(
+        world.call(&me.token, "POST", "/recordings/batch", stuck).await.problem(),
+        (408, "timeout".into())
+    );
 }
 
 #[tokio::test]

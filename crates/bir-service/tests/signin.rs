@@ -29,7 +29,10 @@ async fn a_password_buys_a_pair_and_nothing_tells_who_exists() {
     assert!(pair["refreshToken"].as_str().unwrap().starts_with("bir_ref_"));
     let access = pair["accessToken"].as_str().unwrap();
     let who = world.get(access, "/me").await.json();
-    assert_eq!((&who["user"]["email"], &who["tenant"]["name"], &who["scopes"]), (&json!("Me@Example.com"), &json!("ours"), &json!(["api"])));
+    assert_eq!(
+        (&who["user"]["email"], &who["tenant"]["name"], &who["scopes"]),
+        (&json!("Me@Example.com"), &json!("ours"), &json!(["api"]))
+    );
     assert!(!who.to_string().contains("argon2"));
 
     let wrong = login(&world, "me@example.com", "wrong").await;
@@ -38,7 +41,15 @@ async fn a_password_buys_a_pair_and_nothing_tells_who_exists() {
     assert_eq!(wrong.problem(), (401, "bad_credentials".into()));
     (a["requestId"], b["requestId"]) = (Value::Null, Value::Null);
     assert_eq!(a, b);
-    world.store.change_user(world.tenant, me.id, bir_store::model::UserChange { disabled: Some(true), ..Default::default() }).await.unwrap();
+    world
+        .store
+        .change_user(
+            world.tenant,
+            me.id,
+            bir_store::model::UserChange { disabled: Some(true), ..Default::default() },
+        )
+        .await
+        .unwrap();
     assert_eq!(login(&world, "me@example.com", PASSWORD).await.problem(), (401, "bad_credentials".into()));
 }
 
@@ -172,7 +183,9 @@ async fn people_come_change_and_go() {
     assert_eq!(added.status, 201, "{}", added.text());
     let id = added.json()["id"].as_str().unwrap().to_owned();
     assert_eq!(world.post(&admin.token, "/people", &new).await.problem(), (409, "conflict".into()));
-    for (wrong, part) in [(json!({"email": "n"}), "`email`"), (json!({"email": "x@y", "password": "short"}), "`password`")] {
+    for (wrong, part) in
+        [(json!({"email": "n"}), "`email`"), (json!({"email": "x@y", "password": "short"}), "`password`")]
+    {
         let answer = world.post(&admin.token, "/people", &wrong).await;
         assert_eq!(answer.problem(), (422, "invalid".into()));
         assert!(answer.text().contains(part));
@@ -208,7 +221,10 @@ async fn browser(world: &World, token: &str) -> String {
     let answer = world.bare("GET", path, "").await;
     assert_eq!((answer.status.as_u16(), answer.headers["location"].to_str().unwrap()), (303, "/runs"));
     let cookie = answer.headers["set-cookie"].to_str().unwrap().to_owned();
-    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax") && !cookie.contains("Secure"), "{cookie}");
+    assert!(
+        cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax") && !cookie.contains("Secure"),
+        "{cookie}"
+    );
     // A ticket is good once.
     let again = world.bare("GET", path, "").await;
     assert!(again.status == 403 && !again.headers.contains_key("set-cookie"));
@@ -248,7 +264,8 @@ async fn a_ticket_signs_a_browser_in_and_the_button_out() {
 async fn a_ticket_gets_old() {
     let world = World::new().await;
     let me = world.person(world.tenant, Role::Member, "me@example.com").await;
-    let url = world.post(&me.token, "/auth/ticket", &json!({})).await.json()["url"].as_str().unwrap().to_owned();
+    let url =
+        world.post(&me.token, "/auth/ticket", &json!({})).await.json()["url"].as_str().unwrap().to_owned();
     world.forward(60_000);
     assert_eq!(world.bare("GET", url.strip_prefix(ORIGIN).unwrap(), "").await.status, 403);
 }
@@ -258,7 +275,8 @@ async fn a_form_signs_in_and_stays_on_this_site() {
     let world = World::with(|s| s.public_url = Some("https://hub.example.com".into())).await;
     world.person(world.tenant, Role::Member, "me@example.com").await;
     let form = |body: &str, origin: Option<&str>| {
-        let mut headers = vec![("host", "hub.example.com"), ("content-type", "application/x-www-form-urlencoded")];
+        let mut headers =
+            vec![("host", "hub.example.com"), ("content-type", "application/x-www-form-urlencoded")];
         headers.extend(origin.map(|o| ("origin", o)));
         let request = request("POST", "/signin", &headers, body.to_owned());
         world.send(request)
@@ -271,7 +289,11 @@ async fn a_form_signs_in_and_stays_on_this_site() {
     let away = form(&right.replace("%2Fruns%3Ftool%3Dx", "%2F%2Fevil.example"), origin).await;
     assert_eq!(away.headers["location"], "/runs");
     let wrong = form("email=me%40example.com&password=wrong", origin).await;
-    assert!(wrong.status == 401 && wrong.text().contains("me@example.com") && !wrong.headers.contains_key("set-cookie"));
+    assert!(
+        wrong.status == 401
+            && wrong.text().contains("me@example.com")
+            && !wrong.headers.contains_key("set-cookie")
+    );
     assert_eq!(form(right, None).await.problem(), (403, "bad_origin".into()));
     assert_eq!(form(right, Some("https://evil.example")).await.problem(), (403, "bad_origin".into()));
 }
@@ -282,7 +304,8 @@ async fn a_device_is_signed_in_by_a_person_with_a_browser() {
     let me = world.person(world.tenant, Role::Member, "me@example.com").await;
     let cookie = browser(&world, &me.token).await;
     let begin = || async { world.bare("POST", "/auth/device", "{}").await.json() };
-    let poll = |code: Value| world.bare("POST", "/auth/device/token", json!({"deviceCode": code}).to_string());
+    let poll =
+        |code: Value| world.bare("POST", "/auth/device/token", json!({"deviceCode": code}).to_string());
     let decide = |code: &str, decision: &str| {
         let headers = [("cookie", cookie.as_str()), ("origin", ORIGIN)];
         let request = request("POST", "/device", &headers, format!("user_code={code}&decision={decision}"));
@@ -319,7 +342,10 @@ async fn the_edge_knows_its_names_and_says_how_to_treat_its_answers() {
     let health = world.send(request("GET", "/health", &[("x-request-id", "given-by-a-proxy.1")], "")).await;
     assert_eq!(health.headers["x-request-id"], "given-by-a-proxy.1");
     let body = health.json();
-    assert_eq!((&body["status"], &body["apiVersion"], &body["store"], &body["version"]), (&json!("ok"), &json!(1), &json!("memory"), &json!("0.0.0-test")));
+    assert_eq!(
+        (&body["status"], &body["apiVersion"], &body["store"], &body["version"]),
+        (&json!("ok"), &json!(1), &json!("memory"), &json!("0.0.0-test"))
+    );
     assert!(body["instance"].as_str().is_some_and(|i| i.len() == 32));
     for (name, value) in [
         ("x-content-type-options", "nosniff"),

@@ -112,7 +112,13 @@ async fn every_route_refuses_strangers_and_the_roles_that_may_not() {
             let answer = world.call(&person.token, rule.method, &path, "").await;
             let refused = answer.status == 403 && answer.text().contains("\"forbidden\"");
             // An admin's token may not delete the person that it stands for, and so on: those are other codes.
-            assert_eq!(refused, reach(*role, needed) == Reach::No, "{role:?} {} {path}: {}", rule.method, answer.text());
+            assert_eq!(
+                refused,
+                reach(*role, needed) == Reach::No,
+                "{role:?} {} {path}: {}",
+                rule.method,
+                answer.text()
+            );
             assert_ne!(answer.status, 500, "{} {path}: {}", rule.method, answer.text());
         }
     }
@@ -127,7 +133,14 @@ async fn a_recording_token_records_and_nothing_else() {
         let Some(needed) = action(rule.access) else { continue };
         let answer = world.call(&token, rule.method, &concrete(rule.path), "").await;
         let may = matches!(needed, Action::Record | Action::Me);
-        assert_eq!(!(answer.status == 403 && answer.text().contains("\"forbidden\"")), may, "{} {}: {}", rule.method, rule.path, answer.text());
+        assert_eq!(
+            !(answer.status == 403 && answer.text().contains("\"forbidden\"")),
+            may,
+            "{} {}: {}",
+            rule.method,
+            rule.path,
+            answer.text()
+        );
     }
 }
 

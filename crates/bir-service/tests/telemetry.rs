@@ -43,8 +43,13 @@ async fn world_with(endpoint: &str) -> World {
     let telemetry = Telemetry::begin(Some(endpoint), true, "1.2.3").unwrap();
     let mut settings = Settings::new(HOST.parse().unwrap());
     settings.password_kib = 64;
-    let state =
-        State::with(world.store.clone(), settings, world.clock.clone(), Arc::new(SystemSource), Some(telemetry));
+    let state = State::with(
+        world.store.clone(),
+        settings,
+        world.clock.clone(),
+        Arc::new(SystemSource),
+        Some(telemetry),
+    );
     World { app: bir_service::app(state.clone()), state, ..world }
 }
 
@@ -70,7 +75,9 @@ async fn a_collector_gets_calls_under_their_run_and_how_long_they_took() {
     world.state.close_telemetry(Duration::from_secs(20)).await;
 
     let got = got.lock().unwrap();
-    let spans: Vec<&Value> = got.iter().filter(|(kind, _)| kind == "traces")
+    let spans: Vec<&Value> = got
+        .iter()
+        .filter(|(kind, _)| kind == "traces")
         .flat_map(|(_, body)| body["resourceSpans"].as_array().unwrap())
         .flat_map(|r| r["scopeSpans"].as_array().unwrap())
         .flat_map(|s| s["spans"].as_array().unwrap())
@@ -79,7 +86,10 @@ async fn a_collector_gets_calls_under_their_run_and_how_long_they_took() {
     let root = spans.iter().find(|s| s["name"] == "run").unwrap();
     assert_eq!(root["traceId"], run.uuid().simple().to_string());
     for call in spans.iter().filter(|s| s["name"] == "tools/call read") {
-        assert_eq!((&call["traceId"], &call["parentSpanId"], &call["kind"]), (&root["traceId"], &root["spanId"], &3.into()));
+        assert_eq!(
+            (&call["traceId"], &call["parentSpanId"], &call["kind"]),
+            (&root["traceId"], &root["spanId"], &3.into())
+        );
         assert_eq!(attribute(call, "mcp.method.name"), Some("tools/call"));
         assert_eq!(attribute(call, "gen_ai.tool.name"), Some("read"));
         assert_eq!(attribute(call, "gen_ai.operation.name"), Some("execute_tool"));
@@ -87,9 +97,13 @@ async fn a_collector_gets_calls_under_their_run_and_how_long_they_took() {
         assert_eq!(ns("endTimeUnixNano") - ns("startTimeUnixNano"), 1_500_000);
     }
     let error = spans.iter().find(|s| attribute(s, "error.type").is_some()).unwrap();
-    assert_eq!((attribute(error, "error.type"), attribute(error, "rpc.response.status_code")), (Some("-32602"), Some("-32602")));
+    assert_eq!(
+        (attribute(error, "error.type"), attribute(error, "rpc.response.status_code")),
+        (Some("-32602"), Some("-32602"))
+    );
     assert!(!format!("{spans:?}").contains("needle"), "no argument leaves the hub");
-    let metrics = got.iter().filter(|(kind, _)| kind == "metrics").map(|(_, b)| b.to_string()).collect::<String>();
+    let metrics =
+        got.iter().filter(|(kind, _)| kind == "metrics").map(|(_, b)| b.to_string()).collect::<String>();
     assert!(metrics.contains("mcp.client.operation.duration"), "{metrics}");
 }
 

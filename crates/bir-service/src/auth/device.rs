@@ -85,7 +85,9 @@ impl Devices {
     fn begin(&self, now: u64, hash: [u8; 32], user_code: String) -> Result<u64, Problem> {
         let mut grants = self.open(now);
         if grants.len() >= OPEN || grants.values().any(|g| g.user_code == user_code) {
-            return Err(Problem::new(Code::RateLimited, "too many devices are being signed in; try again").after(60));
+            return Err(
+                Problem::new(Code::RateLimited, "too many devices are being signed in; try again").after(60)
+            );
         }
         let expires_at = now + LIFE;
         grants.insert(hash, Grant { user_code, expires_at, asked_at: None, decision: Decision::Open });
@@ -96,7 +98,8 @@ impl Devices {
     pub(crate) fn decide(&self, now: u64, code: &str, by: Option<(TenantId, UserId)>) -> bool {
         let code = normal(code);
         let mut grants = self.open(now);
-        let grant = grants.values_mut().find(|g| g.decision == Decision::Open && normal(&g.user_code) == code);
+        let grant =
+            grants.values_mut().find(|g| g.decision == Decision::Open && normal(&g.user_code) == code);
         match grant {
             Some(grant) => {
                 grant.decision = by.map_or(Decision::Refused, |(t, u)| Decision::Approved(t, u));
@@ -116,11 +119,10 @@ impl Devices {
             Decision::Open if early => {
                 Err(Problem::new(Code::SlowDown, format!("ask every {INTERVAL} s")).after(INTERVAL as u32))
             }
-            Decision::Open => Err(Problem::new(
-                Code::AuthorizationPending,
-                "nobody has confirmed the code yet; ask again",
-            )
-            .after(INTERVAL as u32)),
+            Decision::Open => {
+                Err(Problem::new(Code::AuthorizationPending, "nobody has confirmed the code yet; ask again")
+                    .after(INTERVAL as u32))
+            }
             Decision::Refused => {
                 grants.remove(hash);
                 Err(Problem::new(Code::AccessDenied, "the sign-in was refused"))
@@ -171,7 +173,8 @@ pub(crate) async fn poll(
     let Poll { device_code } = json::parse(&bytes)?;
     let (tenant, user) = state.devices.ask(state.clock.now(), &token::hash(&device_code))?;
     let account = state.store.user(tenant, user).await?.filter(|a| !a.disabled);
-    let account = account.ok_or_else(|| Problem::new(Code::AccessDenied, "the account is not there any more"))?;
+    let account =
+        account.ok_or_else(|| Problem::new(Code::AccessDenied, "the account is not there any more"))?;
     json::ok(&super::login::sign_in(&state, &account).await?)
 }
 

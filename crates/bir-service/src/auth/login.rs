@@ -182,7 +182,8 @@ pub(crate) async fn refresh(
     if found.expires_at.is_some_and(|at| at <= now) {
         return Err(Problem::new(Code::TokenExpired, "the refresh token has expired; sign in again"));
     }
-    let revoked = || Problem::new(Code::TokenRevoked, "the refresh token was used or revoked before; sign in again");
+    let revoked =
+        || Problem::new(Code::TokenRevoked, "the refresh token was used or revoked before; sign in again");
     if found.owner.disabled {
         return Err(revoked());
     }

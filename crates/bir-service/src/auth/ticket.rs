@@ -19,7 +19,14 @@ const OPEN: usize = 1_000;
 pub(crate) struct Tickets(Mutex<HashMap<[u8; 32], (u64, TenantId, UserId)>>);
 
 impl Tickets {
-    fn add(&self, hash: [u8; 32], now: u64, expires_at: u64, tenant: TenantId, user: UserId) -> Result<(), Problem> {
+    fn add(
+        &self,
+        hash: [u8; 32],
+        now: u64,
+        expires_at: u64,
+        tenant: TenantId,
+        user: UserId,
+    ) -> Result<(), Problem> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|_, (until, ..)| *until > now);
         if open.len() >= OPEN {

@@ -44,7 +44,8 @@ struct Whole {
 fn part(uri: &Uri) -> Result<(u32, u32), Problem> {
     let mut params = Params::of(uri)?;
     let from = params.number("from")?.unwrap_or(0);
-    let from = u32::try_from(from).map_err(|_| Problem::new(Code::BadType, "`from`: expected an index of a row"))?;
+    let from =
+        u32::try_from(from).map_err(|_| Problem::new(Code::BadType, "`from`: expected an index of a row"))?;
     let limit = params.limit(STEPS, STEPS)?;
     params.end()?;
     Ok((from, limit))

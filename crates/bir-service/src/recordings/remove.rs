@@ -37,7 +37,9 @@ pub(crate) async fn many(
     let deleted = match (project, user) {
         (Some(project), None) => state.store.delete_project(&caller.view(), &project).await?,
         (None, Some(user)) => {
-            let user: UserId = user.parse().map_err(|_| Problem::new(Code::BadType, "`user`: expected an id of a person"))?;
+            let user: UserId = user
+                .parse()
+                .map_err(|_| Problem::new(Code::BadType, "`user`: expected an id of a person"))?;
             if user != caller.principal.account.id && caller.reach != Reach::Tenant {
                 return Err(Problem::new(Code::Forbidden, "only an admin deletes what others recorded"));
             }

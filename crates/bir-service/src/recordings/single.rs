@@ -67,7 +67,8 @@ impl Beginning {
         let host = self.host.or_else(|| told("host").and_then(|v| serde_json::from_value(v).ok()));
         let mut servers = self.servers;
         if servers.is_empty()
-            && let Some(names) = told("wrappedServers").and_then(|v| serde_json::from_value::<Vec<String>>(v).ok())
+            && let Some(names) =
+                told("wrappedServers").and_then(|v| serde_json::from_value::<Vec<String>>(v).ok())
         {
             servers = names.into_iter().map(|name| ServerInfo { name, ..ServerInfo::default() }).collect();
         }
@@ -356,14 +357,18 @@ mod tests {
             (r#""toolError":"x","outcome":"cancelled""#, Outcome::Cancelled),
         ];
         for (members, outcome) in cases {
-            let text = format!(r#"{{"id":"{}","stepIndex":1,"stepType":"tool_response","toolName":"t",{members}}}"#, StepId::new());
+            let text = format!(
+                r#"{{"id":"{}","stepIndex":1,"stepType":"tool_response","toolName":"t",{members}}}"#,
+                StepId::new()
+            );
             assert_eq!(step_of(&text).unwrap().outcome, Some(outcome), "{members}");
         }
     }
 
     #[test]
     fn a_wrong_member_is_named() {
-        let text = format!(r#"{{"id":"{}","stepIndex":"x","type":"tool_selected","toolName":"t"}}"#, StepId::new());
+        let text =
+            format!(r#"{{"id":"{}","stepIndex":"x","type":"tool_selected","toolName":"t"}}"#, StepId::new());
         let problem = step_of(&text).unwrap_err();
         assert!(problem.detail.contains("`stepIndex`"), "{}", problem.detail);
     }

@@ -99,10 +99,13 @@ struct Stream {
 impl Stream {
     fn open(state: State, caller: Caller) -> Result<(Self, Response), Problem> {
         let place = state.streams.clone().try_acquire_owned().map_err(|_| {
-            Problem::new(Code::RateLimited, "too many live streams are open; close one, or try again later").after(15)
+            Problem::new(Code::RateLimited, "too many live streams are open; close one, or try again later")
+                .after(15)
         })?;
         let (out, mut waiting) = mpsc::channel::<Bytes>(WAITING);
-        let body = futures_util::stream::poll_fn(move |cx| waiting.poll_recv(cx).map(|b| b.map(Ok::<_, Infallible>)));
+        let body = futures_util::stream::poll_fn(move |cx| {
+            waiting.poll_recv(cx).map(|b| b.map(Ok::<_, Infallible>))
+        });
         let mut response = Response::new(Body::from_stream(body));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

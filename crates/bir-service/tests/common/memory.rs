@@ -62,10 +62,14 @@ impl Run {
             Record::Finish(f) => Some(f),
             _ => None,
         });
-        let losses: Vec<_> = self.records.iter().filter_map(|r| match r {
-            Record::Lost(l) => Some(l.clone()),
-            _ => None,
-        }).collect();
+        let losses: Vec<_> = self
+            .records
+            .iter()
+            .filter_map(|r| match r {
+                Record::Lost(l) => Some(l.clone()),
+                _ => None,
+            })
+            .collect();
         let calls = self.steps.values().filter(|s| s.step_type == StepType::ToolSelected).count();
         let failed = self.steps.values().filter(|s| s.outcome.is_some_and(|o| o != Outcome::Ok)).count();
         RunDetail {
@@ -182,8 +186,12 @@ impl Recordings for MemoryStore {
 
     async fn runs(&self, who: &View, filter: &RunFilter, page: &Page) -> Result<RunPage, StoreError> {
         let data = self.data()?;
-        let mut runs: Vec<_> =
-            data.runs.values().filter(|r| r.seen_by(who) && r.passes(filter)).map(|r| r.detail().summary).collect();
+        let mut runs: Vec<_> = data
+            .runs
+            .values()
+            .filter(|r| r.seen_by(who) && r.passes(filter))
+            .map(|r| r.detail().summary)
+            .collect();
         runs.sort_by_key(|r| std::cmp::Reverse((r.started_at, r.id)));
         let (runs, next) = cut(&runs, page)?;
         Ok(RunPage { runs, next })
@@ -203,14 +211,25 @@ impl Recordings for MemoryStore {
         Ok(StepPage { next: rest.next().map(|s| s.step_index), steps })
     }
 
-    async fn search(&self, who: &View, text: &str, filter: &RunFilter, page: &Page) -> Result<SearchPage, StoreError> {
+    async fn search(
+        &self,
+        who: &View,
+        text: &str,
+        filter: &RunFilter,
+        page: &Page,
+    ) -> Result<SearchPage, StoreError> {
         let data = self.data()?;
         let needle = text.to_lowercase();
         let runs = data.runs.values().filter(|r| r.seen_by(who) && r.passes(filter));
         let steps: Vec<Step> = runs
             .flat_map(|r| r.steps.values())
             .filter(|s| {
-                let texts = [Some(&s.tool_name), s.tool_input.as_ref(), s.tool_output.as_ref(), s.tool_error.as_ref()];
+                let texts = [
+                    Some(&s.tool_name),
+                    s.tool_input.as_ref(),
+                    s.tool_output.as_ref(),
+                    s.tool_error.as_ref(),
+                ];
                 texts.into_iter().flatten().any(|t| t.to_lowercase().contains(&needle))
             })
             .cloned()
@@ -219,14 +238,22 @@ impl Recordings for MemoryStore {
         Ok(SearchPage { steps, next })
     }
 
-    async fn records(&self, who: &View, run: RunId, after: Option<u32>, limit: u32) -> Result<Vec<Record>, StoreError> {
+    async fn records(
+        &self,
+        who: &View,
+        run: RunId,
+        after: Option<u32>,
+        limit: u32,
+    ) -> Result<Vec<Record>, StoreError> {
         let data = self.data()?;
         let Some(run) = data.runs.get(&run).filter(|r| r.seen_by(who)) else { return Ok(vec![]) };
         let first: Vec<Record> = if after.is_none() { vec![Record::Run(run.start.clone())] } else { vec![] };
-        let rows = run.steps.values().filter(|s| after.is_none_or(|a| s.step_index > a)).cloned().map(Record::Step);
+        let rows =
+            run.steps.values().filter(|s| after.is_none_or(|a| s.step_index > a)).cloned().map(Record::Step);
         let rows: Vec<Record> = rows.take(limit as usize).collect();
         let is_last = rows.len() < limit as usize;
-        let last = run.records.iter().filter(|r| is_last && !matches!(r, Record::Step(_) | Record::Run(_))).cloned();
+        let last =
+            run.records.iter().filter(|r| is_last && !matches!(r, Record::Step(_) | Record::Run(_))).cloned();
         Ok(first.into_iter().chain(rows).chain(last).collect())
     }
 
@@ -269,7 +296,8 @@ impl Recordings for MemoryStore {
 
     async fn expire(&self, before: u64, limit: u32) -> Result<Deleted, StoreError> {
         let mut data = self.data()?;
-        let old: Vec<_> = data.runs.values().filter(|r| r.detail().summary.last_at < before).map(|r| r.start.id).collect();
+        let old: Vec<_> =
+            data.runs.values().filter(|r| r.detail().summary.last_at < before).map(|r| r.start.id).collect();
         let mut deleted = Deleted::default();
         for id in old.into_iter().take(limit as usize) {
             deleted.runs += 1;
@@ -322,9 +350,16 @@ impl People for MemoryStore {
         Ok(self.data()?.users.iter().filter(|u| u.tenant == tenant).cloned().collect())
     }
 
-    async fn change_user(&self, tenant: TenantId, user: UserId, change: UserChange) -> Result<bool, StoreError> {
+    async fn change_user(
+        &self,
+        tenant: TenantId,
+        user: UserId,
+        change: UserChange,
+    ) -> Result<bool, StoreError> {
         let mut data = self.data()?;
-        let Some(u) = data.users.iter_mut().find(|u| u.tenant == tenant && u.id == user) else { return Ok(false) };
+        let Some(u) = data.users.iter_mut().find(|u| u.tenant == tenant && u.id == user) else {
+            return Ok(false);
+        };
         if let Some(name) = change.name {
             u.name = name;
         }
@@ -362,15 +397,22 @@ impl People for MemoryStore {
 
     async fn tokens(&self, tenant: TenantId, owner: Option<UserId>) -> Result<Vec<AuthToken>, StoreError> {
         let data = self.data()?;
-        let rows = data.tokens.iter().filter(|(_, t, at, ..)| *at == tenant && owner.is_none_or(|o| o == t.owner));
+        let rows =
+            data.tokens.iter().filter(|(_, t, at, ..)| *at == tenant && owner.is_none_or(|o| o == t.owner));
         Ok(rows.filter_map(|row| auth_token(&data, row)).collect())
     }
 
-    async fn revoke_token(&self, tenant: TenantId, token: TokenId, owner: Option<UserId>) -> Result<bool, StoreError> {
+    async fn revoke_token(
+        &self,
+        tenant: TenantId,
+        token: TokenId,
+        owner: Option<UserId>,
+    ) -> Result<bool, StoreError> {
         let mut data = self.data()?;
-        let found = data.tokens.iter().find(|(id, t, at, ..)| {
-            *id == token && *at == tenant && owner.is_none_or(|o| o == t.owner)
-        });
+        let found = data
+            .tokens
+            .iter()
+            .find(|(id, t, at, ..)| *id == token && *at == tenant && owner.is_none_or(|o| o == t.owner));
         let Some(family) = found.map(|(_, t, ..)| t.family) else { return Ok(false) };
         for (id, t, _, _, revoked, _) in &mut data.tokens {
             if *id == token || (family.is_some() && t.family == family) {
@@ -388,11 +430,17 @@ impl People for MemoryStore {
         Ok(())
     }
 
-    async fn rotate_token(&self, tenant: TenantId, old: &[u8; 32], new: NewToken) -> Result<bool, StoreError> {
+    async fn rotate_token(
+        &self,
+        tenant: TenantId,
+        old: &[u8; 32],
+        new: NewToken,
+    ) -> Result<bool, StoreError> {
         let mut data = self.data()?;
-        let row = data.tokens.iter_mut().find(|(_, t, at, _, revoked, _)| {
-            *at == tenant && t.hash == *old && revoked.is_none()
-        });
+        let row = data
+            .tokens
+            .iter_mut()
+            .find(|(_, t, at, _, revoked, _)| *at == tenant && t.hash == *old && revoked.is_none());
         let Some(row) = row else { return Ok(false) };
         row.4 = Some(3);
         data.tokens.push((TokenId::new(), new, tenant, 1, None, None));
@@ -412,9 +460,8 @@ impl People for MemoryStore {
     ) -> Result<Option<(Session, Account)>, StoreError> {
         let data = self.data()?;
         let found = data.sessions.iter().find(|(t, s)| *t == tenant && s.hash == *hash && s.expires_at > now);
-        Ok(found.and_then(|(_, s)| {
-            data.users.iter().find(|u| u.id == s.user).map(|u| (s.clone(), u.clone()))
-        }))
+        Ok(found
+            .and_then(|(_, s)| data.users.iter().find(|u| u.id == s.user).map(|u| (s.clone(), u.clone()))))
     }
 
     async fn end_session(&self, tenant: TenantId, hash: &[u8; 32]) -> Result<(), StoreError> {

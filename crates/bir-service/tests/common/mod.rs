@@ -57,7 +57,8 @@ pub struct Answer {
 
 impl Answer {
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.bytes).unwrap_or_else(|_| panic!("no JSON: {:?} {}", self.status, self.text()))
+        serde_json::from_slice(&self.bytes)
+            .unwrap_or_else(|_| panic!("no JSON: {:?} {}", self.status, self.text()))
     }
 
     pub fn text(&self) -> String {
@@ -112,7 +113,13 @@ impl World {
         Person { id, token }
     }
 
-    pub async fn token(&self, tenant: TenantId, owner: UserId, scopes: &[&str], expires_at: Option<u64>) -> String {
+    pub async fn token(
+        &self,
+        tenant: TenantId,
+        owner: UserId,
+        scopes: &[&str],
+        expires_at: Option<u64>,
+    ) -> String {
         let text = token::make(Prefix::Personal, tenant, &SystemSource).unwrap();
         let new = NewToken {
             owner,
