@@ -181,7 +181,11 @@ pub fn indexes(hub: &Hub, run: bir_model::RunId) -> Vec<u64> {
     let mut all = Vec::new();
     let mut from = Some(0);
     while let Some(index) = from {
-        let page = hub.call("GET", &format!("/recordings/runs/{run}/steps?from={index}"), "").json();
+        let answer = hub.call("GET", &format!("/recordings/runs/{run}/steps?from={index}"), "");
+        if answer.status == 404 {
+            break;
+        }
+        let page = answer.json();
         all.extend(page["steps"].as_array().unwrap().iter().map(|s| s["stepIndex"].as_u64().unwrap()));
         from = page["next"].as_u64();
     }
