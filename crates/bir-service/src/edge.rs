@@ -19,10 +19,6 @@ use std::time::Instant;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// A request's id, for handlers that log it.
-#[derive(Debug, Clone)]
-pub(crate) struct RequestId(pub(crate) String);
-
 /// An id from outside is taken when it is 8 to 64 letters, digits, dots, hyphens or underscores.
 fn request_id(headers: &HeaderMap) -> String {
     let given = headers.get(REQUEST_ID).and_then(|v| v.to_str().ok()).filter(|text| {
@@ -94,7 +90,7 @@ fn wants_page(request: &Request) -> bool {
     accept.contains("text/html")
 }
 
-const HEADERS: &[(HeaderName, &str)] = &[
+static HEADERS: &[(HeaderName, &str)] = &[
     (header::CONTENT_SECURITY_POLICY, bir_console::CONTENT_SECURITY_POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
@@ -107,14 +103,13 @@ const HEADERS: &[(HeaderName, &str)] = &[
 /// The edge, as the layer around everything.
 pub(crate) async fn edge(
     axum::extract::State(state): axum::extract::State<State>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Response {
     let began = Instant::now();
     let id = request_id(request.headers());
     let page = wants_page(&request);
     let method = request.method().clone();
-    request.extensions_mut().insert(RequestId(id.clone()));
     let mut response = match check(&state, &request) {
         Err(problem) => problem.into_response(),
         Ok(()) => match AssertUnwindSafe(next.run(request)).catch_unwind().await {

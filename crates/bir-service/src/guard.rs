@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// The address at the other end of the connection, where the server told it.
 #[derive(Debug, Clone, Copy)]
-pub struct Peer(pub SocketAddr);
+pub(crate) struct Peer(pub(crate) SocketAddr);
 
 /// The route that answered, for metrics and logs.
 #[derive(Debug, Clone, Copy)]

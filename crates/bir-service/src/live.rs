@@ -5,7 +5,7 @@
 
 use bir_model::record::{Record, Step};
 use bir_model::{RunId, TenantId, UserId};
-use bir_store::Recordings;
+use bir_store::Store;
 use bir_store::model::{Appended, RunSummary, View};
 use std::sync::Arc;
 use tokio::sync::broadcast;
@@ -58,7 +58,7 @@ impl Live {
     /// Tells what was booked. Costs nothing while nobody looks on.
     pub(crate) async fn tell(
         &self,
-        store: &dyn Recordings,
+        store: &dyn Store,
         who: &View,
         records: &[Record],
         verdicts: &[Appended],
@@ -86,7 +86,7 @@ impl Live {
     }
 
     /// Tells that one run changed.
-    pub(crate) async fn tell_run(&self, store: &dyn Recordings, who: &View, run: RunId, steps: Vec<Step>) {
+    pub(crate) async fn tell_run(&self, store: &dyn Store, who: &View, run: RunId, steps: Vec<Step>) {
         if self.0.receiver_count() == 0 {
             return;
         }

@@ -52,6 +52,14 @@ struct CallLabels {
     error_type: String,
 }
 
+fn http_histogram() -> Histogram {
+    Histogram::new(HTTP_BUCKETS)
+}
+
+fn mcp_histogram() -> Histogram {
+    Histogram::new(MCP_BUCKETS)
+}
+
 type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 
 /// The counters.
@@ -91,7 +99,7 @@ impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::default();
         let requests: Histograms<RequestLabels> =
-            Family::new_with_constructor(|| Histogram::new(HTTP_BUCKETS));
+            Family::new_with_constructor(http_histogram as fn() -> Histogram);
         registry.register_with_unit(
             "bir_http_request_duration",
             "Requests by route and status, until the answer begins",
@@ -100,14 +108,15 @@ impl Metrics {
         );
         let records = Family::<VerdictLabels, Counter>::default();
         registry.register("bir_records", "Records taken in, by what became of them", records.clone());
-        let store: Histograms<StoreLabels> = Family::new_with_constructor(|| Histogram::new(HTTP_BUCKETS));
+        let store: Histograms<StoreLabels> =
+            Family::new_with_constructor(http_histogram as fn() -> Histogram);
         registry.register_with_unit(
             "bir_store_duration",
             "How long the store took",
             Unit::Seconds,
             store.clone(),
         );
-        let calls: Histograms<CallLabels> = Family::new_with_constructor(|| Histogram::new(MCP_BUCKETS));
+        let calls: Histograms<CallLabels> = Family::new_with_constructor(mcp_histogram as fn() -> Histogram);
         registry.register_with_unit(
             "mcp_client_operation_duration",
             "Recorded calls, from beginning to end",

@@ -14,7 +14,7 @@ use crate::metrics::{MCP_BUCKETS, error_type, rpc_code};
 use bir_model::RunId;
 use bir_model::record::{Record, Step, StepType};
 use bir_net::{Client, ClientOptions, Proxies, RequestBody, Target};
-use bir_store::Recordings;
+use bir_store::Store;
 use bir_store::model::{Appended, RunDetail, View};
 use bytes::Bytes;
 use opentelemetry::metrics::{Histogram, MeterProvider as _};
@@ -203,7 +203,7 @@ impl Telemetry {
     /// Tells of what was booked.
     pub(crate) async fn booked(
         &self,
-        store: &dyn Recordings,
+        store: &dyn Store,
         who: &View,
         records: &[Record],
         verdicts: &[Appended],

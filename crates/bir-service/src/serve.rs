@@ -47,7 +47,7 @@ async fn connection(
     let mut served = pin!(served);
     let ended = tokio::select! {
         ended = served.as_mut() => ended,
-        _ = stop.wait_for(|stop| *stop) => {
+        () = crate::state::told(&mut stop) => {
             served.as_mut().graceful_shutdown();
             served.await
         }

@@ -106,3 +106,9 @@ impl State {
         self.0.ending.subscribe()
     }
 }
+
+/// Resolves when the value becomes true, or nobody can tell any more. A function of its own, because what `wait_for` gives
+/// holds a lock that must not be kept across another wait.
+pub(crate) async fn told(value: &mut watch::Receiver<bool>) {
+    let _ = value.wait_for(|value| *value).await;
+}

@@ -15,7 +15,7 @@ use crate::access::Action;
 use crate::guard::{Caller, recheck};
 use crate::live::{Heard, hear, shorten};
 use crate::problem::{Code, Problem};
-use crate::state::State;
+use crate::state::{State, told};
 use axum::body::Body;
 use axum::extract::Path;
 use axum::response::Response;
@@ -170,7 +170,7 @@ impl Stream {
         }
         loop {
             tokio::select! {
-                _ = ending.wait_for(|over| *over) => return Err(Over),
+                () = told(&mut ending) => return Err(Over),
                 () = self.events.out.closed() => return Err(Over),
                 _ = ticks.tick() => self.look(&mut looks).await?,
                 heard = hear(&mut changes) => match heard {
@@ -207,7 +207,7 @@ impl Stream {
         self.events.raw(": connected\n\n".to_owned()).await?;
         loop {
             tokio::select! {
-                _ = ending.wait_for(|over| *over) => return Err(Over),
+                () = told(&mut ending) => return Err(Over),
                 () = self.events.out.closed() => return Err(Over),
                 _ = ticks.tick() => self.look(&mut looks).await?,
                 heard = hear(&mut changes) => match heard {
@@ -242,7 +242,7 @@ pub(crate) async fn run(
         return Err(Problem::not_found("run"));
     }
     let last = headers.get("last-event-id").and_then(|v| v.to_str().ok()).filter(|text| !text.is_empty());
-    let last = last.map(str::parse).transpose().map_err(|_| {
+    let last = last.map(str::parse::<u32>).transpose().map_err(|_| {
         Problem::new(Code::BadType, "`Last-Event-ID`: expected the id of the last event of this stream")
     })?;
     let (stream, response) = Stream::open(state, caller)?;
