@@ -31,7 +31,8 @@ pub(crate) async fn open(file: Option<&Path>, options: &Options) -> Result<SqlSt
     connect = match file {
         Some(file) => {
             private(file).map_err(|e| StoreError::Unavailable(format!("{place} cannot be opened: {e}")))?;
-            let synchronous = if options.durable { SqliteSynchronous::Full } else { SqliteSynchronous::Normal };
+            let synchronous =
+                if options.durable { SqliteSynchronous::Full } else { SqliteSynchronous::Normal };
             connect
                 .filename(file)
                 .journal_mode(SqliteJournalMode::Wal)
@@ -79,7 +80,9 @@ fn private(file: &Path) -> std::io::Result<()> {
 
 fn refused(place: &str, error: sqlx::Error) -> StoreError {
     match StoreError::from(error) {
-        StoreError::Failed(why) => StoreError::Failed(format!("{place} is no database that can be opened: {why}")),
+        StoreError::Failed(why) => {
+            StoreError::Failed(format!("{place} is no database that can be opened: {why}"))
+        }
         StoreError::Unavailable(why) => StoreError::Unavailable(format!("{place} cannot be opened: {why}")),
         other => other,
     }

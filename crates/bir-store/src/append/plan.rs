@@ -73,7 +73,8 @@ impl<'a> Plan<'a> {
         };
         let mut lives = None;
         for at in 0..records.len() {
-            if matches!(&records[at], Record::Run(run) if !plan.runs.contains_key(&run.id)) && lives.is_none() {
+            if matches!(&records[at], Record::Run(run) if !plan.runs.contains_key(&run.id)) && lives.is_none()
+            {
                 lives = Some(exists(tx, who).await?);
             }
             plan.verdicts[at] = plan.judge(at, lives == Some(true));
@@ -238,7 +239,8 @@ async fn exists(tx: &mut TenantTx, who: &View) -> Result<bool, Undone> {
 
 async fn update(tx: &mut TenantTx, id: RunId, change: &Change<'_>) -> Result<(), Undone> {
     let tenant = tx.tenant();
-    let sql = "UPDATE runs SET calls = calls + $3, failed_calls = failed_calls + $4, row_count = row_count + $5,
+    let sql =
+        "UPDATE runs SET calls = calls + $3, failed_calls = failed_calls + $4, row_count = row_count + $5,
                    last_at = CASE WHEN last_at < $6 THEN $6 ELSE last_at END,
                    lossy = (lossy OR $7), lost_calls = lost_calls + $8, loss_count = loss_count + $9
                WHERE tenant_id = $1 AND id = $2";
