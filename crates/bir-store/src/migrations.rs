@@ -63,10 +63,10 @@ pub(crate) async fn sqlite(
 
 /// Brings a PostgreSQL database to the newest version, as its owner, all or nothing.
 pub(crate) async fn postgres(tx: &mut PgConnection, place: &str) -> Result<(), StoreError> {
-    tx.execute("CREATE SCHEMA IF NOT EXISTS bir").await?;
-    tx.execute("SET LOCAL search_path = bir").await?;
+    sqlx::raw_sql("CREATE SCHEMA IF NOT EXISTS bir").execute(&mut *tx).await?;
+    sqlx::raw_sql("SET LOCAL search_path = bir").execute(&mut *tx).await?;
     let sql = "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL PRIMARY KEY, applied_at BIGINT NOT NULL)";
-    tx.execute(sql).await?;
+    sqlx::raw_sql(sql).execute(&mut *tx).await?;
     let found = postgres_version(tx).await?;
     known(place, found, newest(POSTGRES))?;
     for (version, sql) in POSTGRES.iter().filter(|(version, _)| *version > found) {

@@ -12,7 +12,7 @@ use crate::sql::Db;
 use crate::sql_store::SqlStore;
 use crate::{Options, StoreError, migrations};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgRow};
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 use std::time::Duration;
 
 /// How long a server is waited for when it is connected to.
@@ -76,7 +76,7 @@ async fn check_role(connection: &mut PgConnection) -> Result<(), StoreError> {
                          AND (has_table_privilege(r.oid, c.oid, 'TRUNCATE') OR has_table_privilege(r.oid, c.oid, 'TRIGGER')
                               OR has_table_privilege(r.oid, c.oid, 'REFERENCES')))
         FROM pg_roles r WHERE r.rolname = session_user";
-    let row: PgRow = connection.fetch_one(sql).await?;
+    let row: PgRow = sqlx::query(sql).fetch_one(&mut *connection).await?;
     let role: String = row.try_get(0)?;
     let reasons = [
         (1, "is a superuser, whom row-level security does not bind"),

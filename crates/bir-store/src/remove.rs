@@ -19,7 +19,7 @@ async fn delete(tx: &mut TenantTx, ids: &[RunId]) -> Result<Deleted, StoreError>
     }
     let list = placeholders(2, ids.len());
     let mut these: Vec<Value> = values![tx.tenant()];
-    these.extend(ids.iter().map(|id| (*id).into()));
+    these.extend(ids.iter().map(|id| Value::from(*id)));
     let of = |table: &str, column: &str| {
         format!("DELETE FROM {table} WHERE tenant_id = $1 AND {column} IN ({list})")
     };

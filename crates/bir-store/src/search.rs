@@ -9,7 +9,7 @@ use crate::columns;
 use crate::cursor::{Cursor, List};
 use crate::model::{Page, RunFilter, SearchPage, View};
 use crate::runs::Query;
-use crate::sql::{TenantTx, placeholders, text, values};
+use crate::sql::{TenantTx, Value, placeholders, text, values};
 use bir_model::RunId;
 use bir_model::record::Step;
 
@@ -143,7 +143,7 @@ async fn look(
         also("server", "server", server);
     }
     let at = values.len() + 1;
-    values.extend(runs.iter().map(|run| run.id.into()));
+    values.extend(runs.iter().map(|run| Value::from(run.id)));
     sql.push_str(&format!(" AND s.run_id IN ({})", placeholders(at, runs.len())));
     sql.push_str(" ORDER BY r.started_at DESC, r.id DESC, s.step_index");
     // What is looked at again may fall out, so it cannot be limited here; the runs are.

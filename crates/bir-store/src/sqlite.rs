@@ -10,6 +10,7 @@ use crate::writer::Writer;
 use crate::{Options, StoreError, migrations};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use std::path::Path;
+use std::time::Duration;
 
 /// A page of the file, bytes; SQLite's default.
 const PAGE: u64 = 4096;
@@ -49,8 +50,8 @@ pub(crate) async fn open(file: Option<&Path>, options: &Options) -> Result<SqlSt
     let pool = || {
         SqlitePoolOptions::new()
             .acquire_timeout(options.patience)
-            .idle_timeout(None)
-            .max_lifetime(None)
+            .idle_timeout(None::<Duration>)
+            .max_lifetime(None::<Duration>)
             .test_before_acquire(false)
     };
     let write = pool().max_connections(1).min_connections(1).connect_with(writing).await;
@@ -60,7 +61,7 @@ pub(crate) async fn open(file: Option<&Path>, options: &Options) -> Result<SqlSt
     drop(connection);
     let read = match file {
         Some(_) => {
-            let reading = connect.read_only(true);
+            let reading = connect.pragma("query_only", "1");
             pool().max_connections(options.connections.max(1)).connect_with(reading).await?
         }
         None => write.clone(),

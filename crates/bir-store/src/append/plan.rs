@@ -5,7 +5,7 @@ use super::{Undone, check, refused};
 use crate::columns;
 use crate::facets::Facets;
 use crate::model::{Appended, View};
-use crate::sql::{TenantTx, placeholders, values};
+use crate::sql::{TenantTx, Value, placeholders, values};
 use bir_model::record::{EndReason, Finish, Lost, Record, RunStart};
 use bir_model::{RunId, UserId};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -215,7 +215,7 @@ async fn known<'a>(tx: &mut TenantTx, records: &[Record]) -> Result<BTreeMap<Run
             placeholders(2, ids.len())
         );
         let mut values = values![tx.tenant()];
-        values.extend(ids.iter().map(|id| (*id).into()));
+        values.extend(ids.iter().map(|id| Value::from(*id)));
         for row in tx.rows(sql, values).await? {
             let run = Run {
                 owner: UserId::from_uuid(row.uuid(1)?),
