@@ -78,10 +78,7 @@ mod tests {
             let error = Address::parse(text).unwrap_err();
             let message = error.to_string();
             assert!(matches!(error, StoreError::Address(_)), "{text}: {message}");
-            assert!(
-                !message.contains("hunter2"),
-                "{message}"
-            );
+            assert!(!message.contains("hunter2"), "{message}");
             assert!(message.contains("sqlite:PATH"), "{message}");
         }
     }

@@ -40,7 +40,9 @@ impl Postgres {
         {
             return Some(Self { url, cluster: None });
         }
-        let started = binaries().ok_or_else(|| "no PostgreSQL binaries are installed".to_owned()).and_then(|bin| private(&bin));
+        let started = binaries()
+            .ok_or_else(|| "no PostgreSQL binaries are installed".to_owned())
+            .and_then(|bin| private(&bin));
         match started {
             Ok(postgres) => Some(postgres),
             Err(why) => {
@@ -108,7 +110,9 @@ fn binaries() -> Option<PathBuf> {
 fn command(program: &Path) -> Command {
     if rustix::process::geteuid().is_root() {
         let mut command = Command::new("setpriv");
-        command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups", "--pdeathsig=KILL", "--"]).arg(program);
+        command
+            .args(["--reuid=postgres", "--regid=postgres", "--clear-groups", "--pdeathsig=KILL", "--"])
+            .arg(program);
         command
     } else {
         Command::new(program)
@@ -119,12 +123,17 @@ fn private(bin: &Path) -> Result<Postgres, String> {
     let dir = tempfile::Builder::new().prefix("bir-pg-").tempdir_in("/tmp").map_err(|e| e.to_string())?;
     let run = |command: &mut Command| {
         let output = command.stdin(Stdio::null()).output().map_err(|e| e.to_string())?;
-        if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(String::from_utf8_lossy(&output.stderr).into_owned())
+        }
     };
     if rustix::process::geteuid().is_root() {
         run(Command::new("chown").arg("postgres").arg(dir.path()))?;
     }
-    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).map_err(|e| e.to_string())?;
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700))
+        .map_err(|e| e.to_string())?;
     let data = dir.path().join("data");
     let args = ["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"];
     run(command(&bin.join("initdb")).args(args).arg("-D").arg(&data).current_dir(dir.path()))?;
@@ -133,10 +142,16 @@ fn private(bin: &Path) -> Result<Postgres, String> {
     let port = free.map_err(|e| e.to_string())?.port().to_string();
     let mut server = command(&bin.join("postgres"));
     server.arg("-D").arg(&data).arg("-k").arg(dir.path()).args(["-p", &port]);
-    for setting in ["listen_addresses=127.0.0.1", "fsync=off", "max_connections=100", "logging_collector=off"] {
+    for setting in ["listen_addresses=127.0.0.1", "fsync=off", "max_connections=100", "logging_collector=off"]
+    {
         server.args(["-c", setting]);
     }
-    let server = server.current_dir(dir.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    let server = server
+        .current_dir(dir.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
     let server = server.spawn().map_err(|e| e.to_string())?;
     let url = format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable");
     let mut postgres = Postgres { url, cluster: Some(Cluster { server, _dir: dir }) };
