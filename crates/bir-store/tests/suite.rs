@@ -142,6 +142,50 @@ async fn sqlite() {
     all(bir_store::open("sqlite::memory:", Options::default()).await.unwrap()).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres() {
+    use sqlx::{AssertSqlSafe, Connection, PgConnection};
+    let Some(server) = bir_testkit::postgres::Postgres::start("bir-store: the suite on PostgreSQL") else {
+        return;
+    };
+    // A server that was named may be used by others, so roles and database have names of their own.
+    let tag = UserId::new().uuid().simple().to_string();
+    let (owner, app, database) = (format!("o{tag}"), format!("a{tag}"), format!("d{tag}"));
+    let mut admin = PgConnection::connect(server.url()).await.unwrap();
+    for sql in [
+        format!("CREATE ROLE {owner} LOGIN PASSWORD 'x'"),
+        format!("CREATE ROLE {app} LOGIN PASSWORD 'x'"),
+        format!("CREATE DATABASE {database} OWNER {owner}"),
+    ] {
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut admin).await.unwrap();
+    }
+    let (owner_url, app_url) = (server.url_of(&owner, "x", &database), server.url_of(&app, "x", &database));
+    let early = bir_store::open(&app_url, Options::default()).await.unwrap_err();
+    assert!(matches!(early, StoreError::Older { found: 0, .. }), "{early}");
+    bir_store::migrate(&owner_url, &app).await.unwrap();
+    bir_store::migrate(&owner_url, &app).await.unwrap();
+    let refused = bir_store::open(&owner_url, Options::default()).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Role { .. }), "{refused}");
+    all(bir_store::open(&app_url, Options::default()).await.unwrap()).await;
+    for (change, back) in
+        [("BYPASSRLS", "NOBYPASSRLS"), ("SUPERUSER", "NOSUPERUSER"), ("CREATEROLE", "NOCREATEROLE")]
+    {
+        let sql = format!("ALTER ROLE {app} {change}");
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut admin).await.unwrap();
+        let refused = bir_store::open(&app_url, Options::default()).await.unwrap_err();
+        assert!(matches!(refused, StoreError::Role { .. }), "{change}: {refused}");
+        let sql = format!("ALTER ROLE {app} {back}");
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut admin).await.unwrap();
+    }
+    for sql in [
+        format!("DROP DATABASE {database} WITH (FORCE)"),
+        format!("DROP ROLE {owner}"),
+        format!("DROP ROLE {app}"),
+    ] {
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut admin).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn data_of_schema_1_opens() {
     let dir = tempfile::tempdir().unwrap();
