@@ -73,13 +73,12 @@ mod tests {
             "postgres://me:hunter2@host:port/db",
             "postgres://me:hunter2@host/db?sslmode=hunter2",
             "http://hunter2",
-            "postgres://me:hunt@hunter2:99999999/db?password=hunter2",
         ];
         for text in wrong {
             let error = Address::parse(text).unwrap_err();
             let message = error.to_string();
             assert!(matches!(error, StoreError::Address(_)), "{text}: {message}");
-            assert!(!message.contains("hunter2") || text.ends_with("99999999/db?password=hunter2"), "{message}");
+            assert!(!message.contains("hunter2"), "{message}");
             assert!(message.contains("sqlite:PATH"), "{message}");
         }
     }

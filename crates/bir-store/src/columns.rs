@@ -183,7 +183,9 @@ pub(crate) fn booked(row: &Row) -> Result<Booked, StoreError> {
 pub(crate) fn step(row: &Row) -> Result<Step, StoreError> {
     match booked(row)? {
         Booked::Step(step) => Ok(step),
-        Booked::Final(_) => Err(StoreError::Failed("a final answer stands where a call was asked for".into())),
+        Booked::Final(_) => {
+            Err(StoreError::Failed("a final answer stands where a call was asked for".into()))
+        }
     }
 }
 

@@ -65,7 +65,8 @@ pub async fn migrate(owner_address: &str, app_role: &str) -> Result<(), StoreErr
     match Address::parse(owner_address)? {
         Address::Postgres(owner) => postgres::migrate(&shown(owner_address), *owner, app_role).await,
         Address::File(_) | Address::Memory => Err(StoreError::Failed(
-            "an SQLite file is brought forward when it is opened; only PostgreSQL is migrated by its owner".into(),
+            "an SQLite file is brought forward when it is opened; only PostgreSQL is migrated by its owner"
+                .into(),
         )),
     }
 }

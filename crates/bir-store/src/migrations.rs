@@ -37,14 +37,17 @@ pub(crate) async fn sqlite(
             .await?;
     let ours = tables.iter().any(|(name,)| name == "schema_version");
     if !ours && !tables.is_empty() {
-        return Err(StoreError::Failed(format!("{place} is the database of another program; name another file")));
+        return Err(StoreError::Failed(format!(
+            "{place} is the database of another program; name another file"
+        )));
     }
     if !ours {
         let sql = "CREATE TABLE schema_version (version INTEGER NOT NULL PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT";
         tx.execute(sql).await?;
     }
-    let found: i64 =
-        sqlx::query_scalar("SELECT COALESCE(MAX(version), 0) FROM schema_version").fetch_one(&mut *tx).await?;
+    let found: i64 = sqlx::query_scalar("SELECT COALESCE(MAX(version), 0) FROM schema_version")
+        .fetch_one(&mut *tx)
+        .await?;
     known(place, found, newest(migrations))?;
     for (version, sql) in migrations.iter().filter(|(version, _)| *version > found) {
         sqlx::raw_sql(*sql).execute(&mut *tx).await?;
@@ -60,10 +63,10 @@ pub(crate) async fn sqlite(
 
 /// Brings a PostgreSQL database to the newest version, as its owner, all or nothing.
 pub(crate) async fn postgres(tx: &mut PgConnection, place: &str) -> Result<(), StoreError> {
-    tx.execute("CREATE SCHEMA IF NOT EXISTS bir").await?;
-    tx.execute("SET LOCAL search_path = bir").await?;
+    sqlx::raw_sql("CREATE SCHEMA IF NOT EXISTS bir").execute(&mut *tx).await?;
+    sqlx::raw_sql("SET LOCAL search_path = bir").execute(&mut *tx).await?;
     let sql = "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL PRIMARY KEY, applied_at BIGINT NOT NULL)";
-    tx.execute(sql).await?;
+    sqlx::raw_sql(sql).execute(&mut *tx).await?;
     let found = postgres_version(tx).await?;
     known(place, found, newest(POSTGRES))?;
     for (version, sql) in POSTGRES.iter().filter(|(version, _)| *version > found) {
@@ -87,8 +90,10 @@ pub(crate) async fn postgres_version(connection: &mut PgConnection) -> Result<i6
 mod tests {
     use super::*;
 
-    const NEXT: &[Migration] = &[SQLITE[0], (2, "ALTER TABLE runs ADD COLUMN note TEXT; CREATE TABLE notes (id INTEGER) STRICT")];
-    const BROKEN: &[Migration] = &[SQLITE[0], (2, "CREATE TABLE half (id INTEGER) STRICT; CREATE TABLE runs (id INTEGER)")];
+    const NEXT: &[Migration] =
+        &[SQLITE[0], (2, "ALTER TABLE runs ADD COLUMN note TEXT; CREATE TABLE notes (id INTEGER) STRICT")];
+    const BROKEN: &[Migration] =
+        &[SQLITE[0], (2, "CREATE TABLE half (id INTEGER) STRICT; CREATE TABLE runs (id INTEGER)")];
 
     #[tokio::test]
     async fn an_older_schema_is_brought_forward_at_once_and_a_newer_one_is_refused() {

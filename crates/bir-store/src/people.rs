@@ -50,7 +50,9 @@ fn short(what: &str, text: &str, limit: usize) -> Result<(), StoreError> {
 
 pub(crate) async fn tenants(db: &Db) -> Result<Vec<TenantRow>, StoreError> {
     let rows = db.plain().await?.tenants().await?;
-    rows.iter().map(|row| Ok(TenantRow { id: TenantId::from_uuid(row.uuid(0)?), name: row.text(1)? })).collect()
+    rows.iter()
+        .map(|row| Ok(TenantRow { id: TenantId::from_uuid(row.uuid(0)?), name: row.text(1)? }))
+        .collect()
 }
 
 pub(crate) async fn add_tenant(db: &Db, name: &str) -> Result<TenantId, StoreError> {
@@ -68,7 +70,8 @@ pub(crate) async fn add_user(db: &Db, tenant: TenantId, user: NewUser) -> Result
     short("a name", &user.name, MAX_NAME)?;
     let id = UserId::new();
     let mut tx = db.write(tenant).await?;
-    let sql = "INSERT INTO users (tenant_id, id, email, email_key, name, role, password_hash, disabled, created_at)
+    let sql =
+        "INSERT INTO users (tenant_id, id, email, email_key, name, role, password_hash, disabled, created_at)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING";
     let role = name_of(&user.role);
     let email = user.email.trim();
@@ -97,7 +100,12 @@ pub(crate) async fn all(tx: &mut TenantTx) -> Result<Vec<Account>, StoreError> {
     tx.rows(sql, values![tx.tenant()]).await?.iter().map(account).collect()
 }
 
-pub(crate) async fn change(db: &Db, tenant: TenantId, user: UserId, change: UserChange) -> Result<bool, StoreError> {
+pub(crate) async fn change(
+    db: &Db,
+    tenant: TenantId,
+    user: UserId,
+    change: UserChange,
+) -> Result<bool, StoreError> {
     short("a name", change.name.as_deref().unwrap_or_default(), MAX_NAME)?;
     let mut tx = db.write(tenant).await?;
     let disabled = change.disabled.map(|disabled| i64::from(disabled).cast_unsigned());
@@ -128,7 +136,8 @@ pub(crate) async fn delete(db: &Db, tenant: TenantId, user: UserId) -> Result<bo
             let sql = "SELECT id FROM users WHERE tenant_id = $1 AND id = $2 FOR UPDATE";
             tx.rows(sql, values![tenant, user]).await?;
         }
-        let left = tx.row("SELECT id FROM runs WHERE tenant_id = $1 AND user_id = $2 LIMIT 1", values![tenant, user]);
+        let left = tx
+            .row("SELECT id FROM runs WHERE tenant_id = $1 AND user_id = $2 LIMIT 1", values![tenant, user]);
         if left.await?.is_some() {
             continue;
         }
@@ -138,7 +147,8 @@ pub(crate) async fn delete(db: &Db, tenant: TenantId, user: UserId) -> Result<bo
         ] {
             tx.run(sql, values![tenant, user]).await?;
         }
-        let gone = tx.run("DELETE FROM users WHERE tenant_id = $1 AND id = $2", values![tenant, user]).await?;
+        let gone =
+            tx.run("DELETE FROM users WHERE tenant_id = $1 AND id = $2", values![tenant, user]).await?;
         tx.commit().await?;
         return Ok(gone > 0);
     }

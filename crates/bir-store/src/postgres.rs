@@ -12,7 +12,7 @@ use crate::sql::Db;
 use crate::sql_store::SqlStore;
 use crate::{Options, StoreError, migrations};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgRow};
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 use std::time::Duration;
 
 /// How long a server is waited for when it is connected to.
@@ -23,7 +23,11 @@ const MIGRATING: i64 = 0x6269_725f_6d69_6772;
 /// Tables that belong to no tenant, so that they need no row-level security; the application may only read them.
 pub(crate) const SHARED: [&str; 1] = ["schema_version"];
 
-pub(crate) async fn open(place: &str, connect: PgConnectOptions, options: &Options) -> Result<SqlStore, StoreError> {
+pub(crate) async fn open(
+    place: &str,
+    connect: PgConnectOptions,
+    options: &Options,
+) -> Result<SqlStore, StoreError> {
     let pool = PgPoolOptions::new()
         .max_connections(options.connections.max(1))
         .acquire_timeout(options.patience)
@@ -72,7 +76,7 @@ async fn check_role(connection: &mut PgConnection) -> Result<(), StoreError> {
                          AND (has_table_privilege(r.oid, c.oid, 'TRUNCATE') OR has_table_privilege(r.oid, c.oid, 'TRIGGER')
                               OR has_table_privilege(r.oid, c.oid, 'REFERENCES')))
         FROM pg_roles r WHERE r.rolname = session_user";
-    let row: PgRow = connection.fetch_one(sql).await?;
+    let row: PgRow = sqlx::query(sql).fetch_one(&mut *connection).await?;
     let role: String = row.try_get(0)?;
     let reasons = [
         (1, "is a superuser, whom row-level security does not bind"),
@@ -95,8 +99,9 @@ async fn check_role(connection: &mut PgConnection) -> Result<(), StoreError> {
 /// Whether the schema is the one that this version knows, with row-level security on each table.
 async fn check_schema(connection: &mut PgConnection, place: &str) -> Result<(), StoreError> {
     let newest = migrations::newest(migrations::POSTGRES);
-    let there: bool =
-        sqlx::query_scalar("SELECT to_regclass('bir.schema_version') IS NOT NULL").fetch_one(&mut *connection).await?;
+    let there: bool = sqlx::query_scalar("SELECT to_regclass('bir.schema_version') IS NOT NULL")
+        .fetch_one(&mut *connection)
+        .await?;
     if !there {
         return Err(StoreError::Older { place: place.to_owned(), found: 0, known: newest });
     }
@@ -106,7 +111,8 @@ async fn check_schema(connection: &mut PgConnection, place: &str) -> Result<(), 
     .fetch_one(&mut *connection)
     .await?;
     if !usable {
-        let role: String = sqlx::query_scalar("SELECT session_user::text").fetch_one(&mut *connection).await?;
+        let role: String =
+            sqlx::query_scalar("SELECT session_user::text").fetch_one(&mut *connection).await?;
         let why = "may not use the schema `bir`; run `bir-hub migrate` and name this role there".to_owned();
         return Err(StoreError::Role { role, why });
     }
@@ -138,7 +144,8 @@ async fn check_schema(connection: &mut PgConnection, place: &str) -> Result<(), 
 pub(crate) async fn migrate(place: &str, owner: PgConnectOptions, app_role: &str) -> Result<(), StoreError> {
     let connecting = PgConnection::connect_with(&owner);
     let connected = tokio::time::timeout(CONNECT, connecting).await;
-    let connected = connected.map_err(|_| StoreError::Unavailable(format!("{place}: no answer in {CONNECT:?}")))?;
+    let connected =
+        connected.map_err(|_| StoreError::Unavailable(format!("{place}: no answer in {CONNECT:?}")))?;
     let mut connection = connected.map_err(|error| unreachable(place, error))?;
     let done = migrate_with(&mut connection, place, app_role).await;
     // Done or not, the server ends what is left when the connection goes.
@@ -158,7 +165,8 @@ async fn migrate_with(connection: &mut PgConnection, place: &str, app_role: &str
     let Some((owner, quoted)) = role else {
         return Err(StoreError::Role {
             role: app_role.to_owned(),
-            why: "does not exist; the database's administrator makes it with CREATE ROLE … LOGIN PASSWORD …".to_owned(),
+            why: "does not exist; the database's administrator makes it with CREATE ROLE … LOGIN PASSWORD …"
+                .to_owned(),
         });
     };
     if owner {

@@ -1,8 +1,8 @@
 //! Deletion and expiry, in transactions of bounded size: a large one would keep everybody else waiting.
 
 use crate::StoreError;
-use crate::append::rows::overwrite;
 use crate::append::Undone;
+use crate::append::rows::overwrite;
 use crate::facets::Facet;
 use crate::model::{Deleted, View};
 use crate::sql::{Db, TenantTx, Value, placeholders, values};
@@ -19,11 +19,14 @@ async fn delete(tx: &mut TenantTx, ids: &[RunId]) -> Result<Deleted, StoreError>
     }
     let list = placeholders(2, ids.len());
     let mut these: Vec<Value> = values![tx.tenant()];
-    these.extend(ids.iter().map(|id| (*id).into()));
-    let of = |table: &str, column: &str| format!("DELETE FROM {table} WHERE tenant_id = $1 AND {column} IN ({list})");
+    these.extend(ids.iter().map(|id| Value::from(*id)));
+    let of = |table: &str, column: &str| {
+        format!("DELETE FROM {table} WHERE tenant_id = $1 AND {column} IN ({list})")
+    };
     // In the order in which records are booked: whoever books one of these runs waits here or is waited for.
     if tx.is_postgres() {
-        let lock = format!("SELECT id FROM runs WHERE tenant_id = $1 AND id IN ({list}) ORDER BY id FOR UPDATE");
+        let lock =
+            format!("SELECT id FROM runs WHERE tenant_id = $1 AND id IN ({list}) ORDER BY id FOR UPDATE");
         tx.rows(lock, these.clone()).await?;
     }
     // Final answers are no steps to whoever counts.
@@ -136,11 +139,14 @@ pub(crate) async fn amend(db: &Db, who: &View, step: &Step) -> Result<bool, Stor
         let sql = "UPDATE runs SET failed_calls = failed_calls + $3 WHERE tenant_id = $1 AND id = $2";
         tx.run(sql, values![who.tenant, step.run_id, after - before]).await?;
     }
-    if let Some(outcome) = outcome.filter(|outcome| step.outcome.map(bir_model::Outcome::as_str) != Some(outcome)) {
+    if let Some(outcome) =
+        outcome.filter(|outcome| step.outcome.map(bir_model::Outcome::as_str) != Some(outcome))
+    {
         crate::append::plan::forget_outcome(&mut tx, step.run_id, &outcome).await?;
     }
     let sql = "SELECT started_at FROM runs WHERE tenant_id = $1 AND id = $2";
-    let started_at = tx.row(sql, values![who.tenant, step.run_id]).await?.map(|row| row.number(0)).transpose()?;
+    let started_at =
+        tx.row(sql, values![who.tenant, step.run_id]).await?.map(|row| row.number(0)).transpose()?;
     let mut facets = crate::facets::Facets::default();
     facets.of_step(step);
     for (run, hash, facet) in facets.sorted() {

@@ -102,7 +102,8 @@ impl Query {
         let (leads, id) = if self.leads() == "f" { ("f", "run_id") } else { ("r", "id") };
         if let Some((compare, cursor)) = after {
             let (started_at, run) = (self.put(cursor.started_at), self.put(cursor.run));
-            let _ = write!(self.sql, " AND ({leads}.started_at, {leads}.{id}) {compare} ({started_at}, {run})");
+            let _ =
+                write!(self.sql, " AND ({leads}.started_at, {leads}.{id}) {compare} ({started_at}, {run})");
         }
         let limit = self.put(limit);
         let _ = write!(self.sql, " ORDER BY {leads}.started_at DESC, {leads}.{id} DESC LIMIT {limit}");
@@ -123,15 +124,20 @@ pub(crate) async fn list(
     let rows = query.newest(tx, after.map(|cursor| ("<", cursor)), limit + 1).await?;
     let more = rows.len() > limit as usize;
     let runs = rows.iter().take(limit as usize).map(columns::summary).collect::<Result<Vec<_>, _>>()?;
-    let next = runs.last().filter(|_| more).map(|last| {
-        Cursor { started_at: last.started_at, run: last.id, index: 0 }.write(List::Runs)
-    });
+    let next = runs
+        .last()
+        .filter(|_| more)
+        .map(|last| Cursor { started_at: last.started_at, run: last.id, index: 0 }.write(List::Runs));
     Ok(RunPage { runs, next })
 }
 
 /// ` AND user_id = $n` where only one's own runs are seen; the user is the value `n`.
 fn own(who: &View, n: usize) -> String {
-    if who.whole_tenant { format!(" AND (r.user_id = ${n} OR TRUE)") } else { format!(" AND r.user_id = ${n}") }
+    if who.whole_tenant {
+        format!(" AND (r.user_id = ${n} OR TRUE)")
+    } else {
+        format!(" AND r.user_id = ${n}")
+    }
 }
 
 /// One run with what is known of its beginning.
@@ -165,10 +171,15 @@ async fn whole(
     Ok(Some((detail, more.framework)))
 }
 
-pub(crate) async fn detail(tx: &mut TenantTx, who: &View, run: RunId) -> Result<Option<RunDetail>, StoreError> {
+pub(crate) async fn detail(
+    tx: &mut TenantTx,
+    who: &View,
+    run: RunId,
+) -> Result<Option<RunDetail>, StoreError> {
     let Some((mut detail, _)) = whole(tx, who, run).await? else { return Ok(None) };
     if detail.final_output.is_none() {
-        let sql = "SELECT s.tool_output FROM steps s WHERE s.tenant_id = $1 AND s.run_id = $2 AND s.step_type = $3
+        let sql =
+            "SELECT s.tool_output FROM steps s WHERE s.tenant_id = $1 AND s.run_id = $2 AND s.step_type = $3
                    ORDER BY s.step_index DESC LIMIT 1";
         let answer = tx.row(sql, values![who.tenant, run, columns::FINAL]).await?;
         detail.final_output = answer.map(|row| row.opt_text(0)).transpose()?.flatten();

@@ -9,7 +9,7 @@ use crate::columns;
 use crate::cursor::{Cursor, List};
 use crate::model::{Page, RunFilter, SearchPage, View};
 use crate::runs::Query;
-use crate::sql::{TenantTx, placeholders, text, values};
+use crate::sql::{TenantTx, Value, placeholders, text, values};
 use bir_model::RunId;
 use bir_model::record::Step;
 
@@ -99,7 +99,8 @@ pub(crate) async fn search(
 
 /// The first index of a run that is beyond so many rows from `from`.
 async fn end_of(tx: &mut TenantTx, run: RunId, from: u32, rows: u64) -> Result<Option<u32>, StoreError> {
-    let sql = "SELECT s.step_index FROM steps s WHERE s.tenant_id = $1 AND s.run_id = $2 AND s.step_index >= $3
+    let sql =
+        "SELECT s.step_index FROM steps s WHERE s.tenant_id = $1 AND s.run_id = $2 AND s.step_index >= $3
                ORDER BY s.step_index LIMIT 1 OFFSET $4";
     let row = tx.row(sql, values![tx.tenant(), run, from, rows]).await?;
     row.map(|row| row.number32(0)).transpose()
@@ -142,7 +143,7 @@ async fn look(
         also("server", "server", server);
     }
     let at = values.len() + 1;
-    values.extend(runs.iter().map(|run| run.id.into()));
+    values.extend(runs.iter().map(|run| Value::from(run.id)));
     sql.push_str(&format!(" AND s.run_id IN ({})", placeholders(at, runs.len())));
     sql.push_str(" ORDER BY r.started_at DESC, r.id DESC, s.step_index");
     // What is looked at again may fall out, so it cannot be limited here; the runs are.
@@ -153,7 +154,12 @@ async fn look(
     let mut steps = Vec::new();
     for row in tx.rows(sql, values).await? {
         let step = columns::step(&row)?;
-        let texts = [Some(&step.tool_name), step.tool_input.as_ref(), step.tool_output.as_ref(), step.tool_error.as_ref()];
+        let texts = [
+            Some(&step.tool_name),
+            step.tool_input.as_ref(),
+            step.tool_output.as_ref(),
+            step.tool_error.as_ref(),
+        ];
         if !again || texts.into_iter().flatten().any(|held| text::holds(held, &folded)) {
             steps.push(step);
             if steps.len() == limit {

@@ -1,8 +1,8 @@
 //! The store: what the traits ask for, each in the module that knows how.
 
 use crate::model::{
-    Account, Appended, AuthToken, Deleted, NewToken, NewUser, Page, RunDetail, RunFilter, RunPage, SearchPage,
-    Session, StepPage, TenantRow, UserChange, View,
+    Account, Appended, AuthToken, Deleted, NewToken, NewUser, Page, RunDetail, RunFilter, RunPage,
+    SearchPage, Session, StepPage, TenantRow, UserChange, View,
 };
 use crate::sql::Db;
 use crate::writer::Writer;
@@ -110,7 +110,12 @@ impl People for SqlStore {
         people::all(&mut self.db.read(tenant).await?).await
     }
 
-    async fn change_user(&self, tenant: TenantId, user: UserId, change: UserChange) -> Result<bool, StoreError> {
+    async fn change_user(
+        &self,
+        tenant: TenantId,
+        user: UserId,
+        change: UserChange,
+    ) -> Result<bool, StoreError> {
         people::change(&self.db, tenant, user, change).await
     }
 
@@ -143,7 +148,12 @@ impl People for SqlStore {
         tokens::touch(&self.db, tenant, token, at).await
     }
 
-    async fn rotate_token(&self, tenant: TenantId, old: &[u8; 32], new: NewToken) -> Result<bool, StoreError> {
+    async fn rotate_token(
+        &self,
+        tenant: TenantId,
+        old: &[u8; 32],
+        new: NewToken,
+    ) -> Result<bool, StoreError> {
         tokens::rotate(&self.db, tenant, old, &new).await
     }
 

@@ -10,6 +10,7 @@ use crate::writer::Writer;
 use crate::{Options, StoreError, migrations};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use std::path::Path;
+use std::time::Duration;
 
 /// A page of the file, bytes; SQLite's default.
 const PAGE: u64 = 4096;
@@ -31,7 +32,8 @@ pub(crate) async fn open(file: Option<&Path>, options: &Options) -> Result<SqlSt
     connect = match file {
         Some(file) => {
             private(file).map_err(|e| StoreError::Unavailable(format!("{place} cannot be opened: {e}")))?;
-            let synchronous = if options.durable { SqliteSynchronous::Full } else { SqliteSynchronous::Normal };
+            let synchronous =
+                if options.durable { SqliteSynchronous::Full } else { SqliteSynchronous::Normal };
             connect
                 .filename(file)
                 .journal_mode(SqliteJournalMode::Wal)
@@ -48,8 +50,8 @@ pub(crate) async fn open(file: Option<&Path>, options: &Options) -> Result<SqlSt
     let pool = || {
         SqlitePoolOptions::new()
             .acquire_timeout(options.patience)
-            .idle_timeout(None)
-            .max_lifetime(None)
+            .idle_timeout(None::<Duration>)
+            .max_lifetime(None::<Duration>)
             .test_before_acquire(false)
     };
     let write = pool().max_connections(1).min_connections(1).connect_with(writing).await;
@@ -59,7 +61,7 @@ pub(crate) async fn open(file: Option<&Path>, options: &Options) -> Result<SqlSt
     drop(connection);
     let read = match file {
         Some(_) => {
-            let reading = connect.read_only(true);
+            let reading = connect.pragma("query_only", "1");
             pool().max_connections(options.connections.max(1)).connect_with(reading).await?
         }
         None => write.clone(),
@@ -79,7 +81,9 @@ fn private(file: &Path) -> std::io::Result<()> {
 
 fn refused(place: &str, error: sqlx::Error) -> StoreError {
     match StoreError::from(error) {
-        StoreError::Failed(why) => StoreError::Failed(format!("{place} is no database that can be opened: {why}")),
+        StoreError::Failed(why) => {
+            StoreError::Failed(format!("{place} is no database that can be opened: {why}"))
+        }
         StoreError::Unavailable(why) => StoreError::Unavailable(format!("{place} cannot be opened: {why}")),
         other => other,
     }

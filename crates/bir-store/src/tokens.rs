@@ -42,7 +42,8 @@ async fn insert(tx: &mut TenantTx, token: &NewToken) -> Result<TokenId, StoreErr
     }
     let id = TokenId::new();
     let scopes = serde_json::Value::from(token.scopes.clone()).to_string();
-    let sql = "INSERT INTO tokens (tenant_id, id, owner, kind, name, hash, scopes, created_at, expires_at, family)
+    let sql =
+        "INSERT INTO tokens (tenant_id, id, owner, kind, name, hash, scopes, created_at, expires_at, family)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING";
     let values = values![
         tx.tenant(),
@@ -89,7 +90,8 @@ pub(crate) async fn revoke(
 ) -> Result<bool, StoreError> {
     let mut tx = db.write(tenant).await?;
     let owner = owner.map(UserId::uuid);
-    let sql = "SELECT t.family FROM tokens t WHERE t.tenant_id = $1 AND t.id = $2 AND ($3 IS NULL OR t.owner = $3)";
+    let sql =
+        "SELECT t.family FROM tokens t WHERE t.tenant_id = $1 AND t.id = $2 AND ($3 IS NULL OR t.owner = $3)";
     let Some(row) = tx.row(sql, values![tenant, token, owner]).await? else { return Ok(false) };
     let family = row.opt_uuid(0)?;
     let sql = "UPDATE tokens SET revoked_at = $3
@@ -107,7 +109,12 @@ pub(crate) async fn touch(db: &Db, tenant: TenantId, token: TokenId, at: u64) ->
     Ok(tx.commit().await?)
 }
 
-pub(crate) async fn rotate(db: &Db, tenant: TenantId, old: &[u8; 32], new: &NewToken) -> Result<bool, StoreError> {
+pub(crate) async fn rotate(
+    db: &Db,
+    tenant: TenantId,
+    old: &[u8; 32],
+    new: &NewToken,
+) -> Result<bool, StoreError> {
     let mut tx = db.write(tenant).await?;
     // Of two at once, the second waits here and then finds it revoked.
     let sql = "UPDATE tokens SET revoked_at = $3, last_used_at = $3

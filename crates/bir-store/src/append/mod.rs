@@ -65,7 +65,11 @@ pub(crate) async fn append(db: &Db, who: &View, records: &[Record]) -> Result<Ve
 }
 
 /// Books in a transaction that is there.
-pub(crate) async fn within(tx: &mut TenantTx, who: &View, records: &[Record]) -> Result<Vec<Appended>, Undone> {
+pub(crate) async fn within(
+    tx: &mut TenantTx,
+    who: &View,
+    records: &[Record],
+) -> Result<Vec<Appended>, Undone> {
     let mut plan = plan::Plan::new(tx, who, records).await?;
     plan.insert_runs(tx).await?;
     plan.insert_rows(tx).await?;

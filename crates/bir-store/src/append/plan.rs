@@ -5,7 +5,7 @@ use super::{Undone, check, refused};
 use crate::columns;
 use crate::facets::Facets;
 use crate::model::{Appended, View};
-use crate::sql::{TenantTx, placeholders, values};
+use crate::sql::{TenantTx, Value, placeholders, values};
 use bir_model::record::{EndReason, Finish, Lost, Record, RunStart};
 use bir_model::{RunId, UserId};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -73,7 +73,8 @@ impl<'a> Plan<'a> {
         };
         let mut lives = None;
         for at in 0..records.len() {
-            if matches!(&records[at], Record::Run(run) if !plan.runs.contains_key(&run.id)) && lives.is_none() {
+            if matches!(&records[at], Record::Run(run) if !plan.runs.contains_key(&run.id)) && lives.is_none()
+            {
                 lives = Some(exists(tx, who).await?);
             }
             plan.verdicts[at] = plan.judge(at, lives == Some(true));
@@ -214,7 +215,7 @@ async fn known<'a>(tx: &mut TenantTx, records: &[Record]) -> Result<BTreeMap<Run
             placeholders(2, ids.len())
         );
         let mut values = values![tx.tenant()];
-        values.extend(ids.iter().map(|id| (*id).into()));
+        values.extend(ids.iter().map(|id| Value::from(*id)));
         for row in tx.rows(sql, values).await? {
             let run = Run {
                 owner: UserId::from_uuid(row.uuid(1)?),
@@ -238,7 +239,8 @@ async fn exists(tx: &mut TenantTx, who: &View) -> Result<bool, Undone> {
 
 async fn update(tx: &mut TenantTx, id: RunId, change: &Change<'_>) -> Result<(), Undone> {
     let tenant = tx.tenant();
-    let sql = "UPDATE runs SET calls = calls + $3, failed_calls = failed_calls + $4, row_count = row_count + $5,
+    let sql =
+        "UPDATE runs SET calls = calls + $3, failed_calls = failed_calls + $4, row_count = row_count + $5,
                    last_at = CASE WHEN last_at < $6 THEN $6 ELSE last_at END,
                    lossy = (lossy OR $7), lost_calls = lost_calls + $8, loss_count = loss_count + $9
                WHERE tenant_id = $1 AND id = $2";

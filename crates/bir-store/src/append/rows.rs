@@ -181,7 +181,7 @@ async fn look(
     }
     let columns = "SELECT id, run_id, step_index, step_type, outcome FROM steps WHERE tenant_id = $1";
     let mut ids: Vec<Value> = values![tx.tenant()];
-    ids.extend(keys.iter().map(|(_, (id, ..))| (*id).into()));
+    ids.extend(keys.iter().map(|(_, (id, ..))| Value::from(*id)));
     let mut places: Vec<Value> = values![tx.tenant()];
     places.extend(keys.iter().flat_map(|(_, (_, run, index, _))| values![*run, *index]));
     let pairs: Vec<String> = (0..keys.len()).map(|n| format!("(${},${})", 2 + 2 * n, 3 + 2 * n)).collect();

@@ -61,7 +61,9 @@ impl Row {
 
     pub(crate) fn hash(&self, at: usize) -> Result<[u8; 32], StoreError> {
         let bytes: Vec<u8> = self.get(at)?;
-        bytes.try_into().map_err(|_| StoreError::Failed("a stored hash has another length than 32 bytes".into()))
+        bytes
+            .try_into()
+            .map_err(|_| StoreError::Failed("a stored hash has another length than 32 bytes".into()))
     }
 
     /// A value that has a name, an enum's.
@@ -69,7 +71,10 @@ impl Row {
         named(&self.text(at)?)
     }
 
-    pub(crate) fn opt_named<T: serde::de::DeserializeOwned>(&self, at: usize) -> Result<Option<T>, StoreError> {
+    pub(crate) fn opt_named<T: serde::de::DeserializeOwned>(
+        &self,
+        at: usize,
+    ) -> Result<Option<T>, StoreError> {
         self.opt_text(at)?.map(|name| named(&name)).transpose()
     }
 
@@ -85,7 +90,8 @@ fn named<T: serde::de::DeserializeOwned>(name: &str) -> Result<T, StoreError> {
     use serde::de::IntoDeserializer as _;
     use serde::de::value::{Error, StrDeserializer};
     let name: StrDeserializer<'_, Error> = name.into_deserializer();
-    T::deserialize(name).map_err(|e| StoreError::Failed(format!("a stored name is no longer understood: {e}")))
+    T::deserialize(name)
+        .map_err(|e| StoreError::Failed(format!("a stored name is no longer understood: {e}")))
 }
 
 /// A value's name, an enum's.

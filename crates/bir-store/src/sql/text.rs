@@ -3,8 +3,6 @@
 //! The mark is a noncharacter, which no program writes into a text that it means to show. SQLite could hold U+0000, but its
 //! `LIKE` stops there.
 
-use std::borrow::Cow;
-
 const MARK: char = '\u{10FFFE}';
 
 /// For the database.
@@ -80,8 +78,8 @@ pub(crate) fn holds(text: &str, folded: &str) -> bool {
 }
 
 /// In lower case, as far as Unicode knows.
-pub(crate) fn lower(text: &str) -> Cow<'_, str> {
-    Cow::Owned(text.to_lowercase())
+pub(crate) fn lower(text: &str) -> String {
+    text.to_lowercase()
 }
 
 #[cfg(test)]

@@ -131,17 +131,29 @@ impl TenantTx {
     }
 
     /// Rows of a query.
-    pub(crate) async fn rows(&mut self, sql: impl Into<String>, values: Vec<Value>) -> Result<Vec<Row>, sqlx::Error> {
+    pub(crate) async fn rows(
+        &mut self,
+        sql: impl Into<String>,
+        values: Vec<Value>,
+    ) -> Result<Vec<Row>, sqlx::Error> {
         self.tx.rows(sql.into(), values).await
     }
 
     /// The first row of a query.
-    pub(crate) async fn row(&mut self, sql: impl Into<String>, values: Vec<Value>) -> Result<Option<Row>, sqlx::Error> {
+    pub(crate) async fn row(
+        &mut self,
+        sql: impl Into<String>,
+        values: Vec<Value>,
+    ) -> Result<Option<Row>, sqlx::Error> {
         Ok(self.rows(sql, values).await?.into_iter().next())
     }
 
     /// How many rows a statement changed.
-    pub(crate) async fn run(&mut self, sql: impl Into<String>, values: Vec<Value>) -> Result<u64, sqlx::Error> {
+    pub(crate) async fn run(
+        &mut self,
+        sql: impl Into<String>,
+        values: Vec<Value>,
+    ) -> Result<u64, sqlx::Error> {
         self.tx.run(sql.into(), values).await
     }
 
