@@ -6,7 +6,7 @@ use crate::model::{
     SearchPage, Session, StepPage, TenantRow, View,
 };
 use async_trait::async_trait;
-use bir_model::record::Record;
+use bir_model::record::{Record, Step};
 use bir_model::{RunId, TenantId, TokenId, UserId};
 
 /// Runs: appended by recorders, read by people.
@@ -29,7 +29,12 @@ pub trait Recordings {
         filter: &RunFilter,
         page: &Page,
     ) -> Result<SearchPage, StoreError>;
-    /// The records of one run, as they were appended, for an export.
+    /// Replaces what a row of one's own run holds (payloads, times, outcome); its id, run, index and type stay. False: there
+    /// is no such row.
+    async fn amend(&self, who: &View, step: &Step) -> Result<bool, StoreError>;
+    /// The records of one run, as they were appended, for an export: its beginning, its rows by index, `limit` of them
+    /// behind the index `after` (None: from the beginning), its end, its losses. A part with fewer than `limit` rows
+    /// ([`Record::Step`], [`Record::Final`]) is the last, and only the last holds the end and the losses.
     async fn records(
         &self,
         who: &View,
