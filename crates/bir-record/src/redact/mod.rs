@@ -340,7 +340,7 @@ impl<'r> Job<'r> {
         let bytes = text.as_bytes();
         let mut from = 0;
         let mut at = json::space(bytes, 0);
-        while level < MOST_LEVELS && matches!(bytes.get(at), Some(b'{' | b'[')) {
+        while level < MOST_LEVELS && matches!(bytes.get(at), Some(b'{' | b'[')) && placeholder::end_at(bytes, at).is_none() {
             let mut walk = Walk::new(self, text, at, level + 1, out);
             match walk.run(Class::Plain) {
                 Ok(end) => {
