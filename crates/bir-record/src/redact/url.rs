@@ -13,7 +13,10 @@ pub(super) fn credentials(text: &str, at: usize) -> Option<Found> {
     let bytes = text.as_bytes();
     let from = at + 3;
     let rest = &bytes[from..bytes.len().min(from + LONGEST)];
-    let all = rest.iter().take_while(|b| !matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\') && !b.is_ascii_whitespace()).count();
+    let all = rest
+        .iter()
+        .take_while(|b| !matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\') && !b.is_ascii_whitespace())
+        .count();
     let url = &rest[..all];
     if let Some(found) = webhook(url, from) {
         return Some(found);
@@ -50,7 +53,8 @@ fn webhook(url: &[u8], from: usize) -> Option<Found> {
     ];
     let (prefix, kind) = HOOKS.iter().find(|(prefix, _)| url.starts_with(prefix))?;
     let path = &url[prefix.len()..];
-    let len = path.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'-' | b'_')).count();
+    let len =
+        path.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'-' | b'_')).count();
     let start = from + prefix.len();
     (len >= 16).then_some(Found { start, end: start + len, kind: *kind })
 }
