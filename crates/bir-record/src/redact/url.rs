@@ -33,7 +33,8 @@ pub(super) fn credentials(text: &str, at: usize) -> Option<Found> {
     let colon = user.iter().position(|b| *b == b':');
     let start = colon.map_or(0, |c| c + 1);
     let said = text.get(from + start..from + at_sign)?;
-    if said.is_empty() || placeholder::end_at(bytes, from + start).is_some() || look::harmless(said) {
+    let settled = [from, from + start].iter().any(|at| placeholder::end_at(bytes, *at).is_some());
+    if said.is_empty() || settled || look::harmless(said) {
         return None;
     }
     // A name alone is no secret, unless it looks like a token.

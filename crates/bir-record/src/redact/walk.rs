@@ -143,6 +143,12 @@ impl<'w, 'r> Walk<'w, 'r> {
                 if self.depth >= MOST_DEPTH {
                     let end = json::skip(self.text.as_bytes(), self.pos).ok_or(Broken)?;
                     let size = (end - self.pos) as u64;
+                    if self.text[self.pos..end].starts_with("{\"truncated\":true,\"originalBytes\":")
+                        && size < 64
+                    {
+                        self.pos = end;
+                        return Ok(());
+                    }
                     self.edits.push(Edit { start: self.pos, end, text: marker(size) });
                     self.pos = end;
                     return Ok(());
