@@ -73,7 +73,21 @@ fn begins_line(bytes: &[u8], at: usize) -> bool {
         None => return false,
     };
     let line = line.trim_ascii();
-    matches!(line, b"" | b"-" | b"export" | b"set" | b"ENV" | b"- name" | b"\"" | b"'" | b"//" | b"#" | b">" | b"*" | b"+")
+    matches!(
+        line,
+        b"" | b"-"
+            | b"export"
+            | b"set"
+            | b"ENV"
+            | b"- name"
+            | b"\""
+            | b"'"
+            | b"//"
+            | b"#"
+            | b">"
+            | b"*"
+            | b"+"
+    )
 }
 
 /// What stands after the sign.
@@ -122,7 +136,8 @@ fn bare_end(bytes: &[u8], start: usize, query: bool) -> usize {
     let mut at = start;
     while let Some(&b) = bytes.get(at) {
         let next = bytes.get(at + 1).copied().unwrap_or(b' ');
-        let last = next.is_ascii_whitespace() || matches!(next, b'"' | b'\'' | b'`' | b')' | b']' | b'}' | b',' | b';');
+        let last = next.is_ascii_whitespace()
+            || matches!(next, b'"' | b'\'' | b'`' | b')' | b']' | b'}' | b',' | b';');
         let ends = match b {
             b'"' | b'\'' | b'`' | b'<' | b'>' => true,
             b'\\' => matches!(next, b'n' | b'r' | b't' | b'"' | b'\''),
@@ -156,7 +171,8 @@ fn is_code(value: &str, name: &str) -> bool {
 fn is_type(bytes: &[u8], value: &str, end: usize) -> bool {
     let follows = bytes.get(spaces(bytes, end)).copied();
     value.bytes().all(|b| b.is_ascii_alphabetic())
-        && (value.starts_with(|c: char| c.is_ascii_uppercase()) && value.bytes().any(|b| b.is_ascii_lowercase()))
+        && (value.starts_with(|c: char| c.is_ascii_uppercase())
+            && value.bytes().any(|b| b.is_ascii_lowercase()))
         && matches!(follows, Some(b',' | b')' | b';' | b'=' | b'<' | b'|' | b'?' | b'{'))
 }
 
@@ -182,7 +198,14 @@ fn is_password(name: &str) -> bool {
 }
 
 impl Job<'_> {
-    fn replace(&self, text: &str, start: usize, end: usize, kind: Kind, out: &mut Vec<Edit>) -> Option<usize> {
+    fn replace(
+        &self,
+        text: &str,
+        start: usize,
+        end: usize,
+        kind: Kind,
+        out: &mut Vec<Edit>,
+    ) -> Option<usize> {
         if out.last().is_some_and(|last| last.end > start) {
             return None;
         }
@@ -247,7 +270,9 @@ impl Job<'_> {
         };
         let mut start = spaces(bytes, after);
         // b"…", f'…'
-        if matches!(bytes.get(start), Some(b'b' | b'f' | b'r' | b'u')) && matches!(bytes.get(start + 1), Some(b'"' | b'\'')) {
+        if matches!(bytes.get(start), Some(b'b' | b'f' | b'r' | b'u'))
+            && matches!(bytes.get(start + 1), Some(b'"' | b'\''))
+        {
             start += 1;
         }
         let value = match quoted(bytes, start) {
@@ -311,13 +336,24 @@ impl Job<'_> {
     }
 
     /// What follows `Authorization:`: the scheme stays.
-    fn authorization(&self, text: &str, start: usize, end: usize, sure: bool, out: &mut Vec<Edit>) -> Option<usize> {
+    fn authorization(
+        &self,
+        text: &str,
+        start: usize,
+        end: usize,
+        sure: bool,
+        out: &mut Vec<Edit>,
+    ) -> Option<usize> {
         let value = text.get(start..end)?.trim_end();
         let end = start + value.len();
         if let Some((scheme, kind)) = scheme_of(value) {
             let rest = spaces(text.as_bytes(), start + scheme);
             let many = matches!(value.as_bytes()[0] | 32, b'd' | b'a' | b'h' | b'o');
-            let stop = if many { end } else { rest + value[rest - start..].find([' ', '\t', ',']).unwrap_or(end - rest) };
+            let stop = if many {
+                end
+            } else {
+                rest + value[rest - start..].find([' ', '\t', ',']).unwrap_or(end - rest)
+            };
             return self.replace(text, rest, stop, kind, out);
         }
         let stop = start + value.find([' ', '\t']).unwrap_or(value.len());
@@ -331,7 +367,9 @@ impl Job<'_> {
     /// A flag of a command line at `at`.
     pub(super) fn flag(&self, text: &str, at: usize, out: &mut Vec<Edit>) -> Option<usize> {
         let bytes = text.as_bytes();
-        let boundary = at == 0 || bytes[at - 1].is_ascii_whitespace() || matches!(bytes[at - 1], b'"' | b'\'' | b'`' | b'[' | b'(');
+        let boundary = at == 0
+            || bytes[at - 1].is_ascii_whitespace()
+            || matches!(bytes[at - 1], b'"' | b'\'' | b'`' | b'[' | b'(');
         if !boundary {
             return None;
         }
@@ -339,7 +377,11 @@ impl Job<'_> {
         if rest.first() != Some(&b'-') {
             return self.short_flag(text, at, out);
         }
-        let len = rest.iter().take(LONGEST_NAME).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')).count();
+        let len = rest
+            .iter()
+            .take(LONGEST_NAME)
+            .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+            .count();
         let end = at + 1 + len;
         let gap = spaces(bytes, end);
         if gap == end || len < 4 {
@@ -360,7 +402,9 @@ impl Job<'_> {
             _ => return None,
         };
         let names_itself = said.bytes().all(|b| b.is_ascii_uppercase() || b == b'_')
-            && ["TOKEN", "KEY", "PASSWORD", "SECRET", "VALUE", "STRING", "PASS"].iter().any(|w| said.contains(w));
+            && ["TOKEN", "KEY", "PASSWORD", "SECRET", "VALUE", "STRING", "PASS"]
+                .iter()
+                .any(|w| said.contains(w));
         if !value.quoted && (said.starts_with('-') || names_itself || is_help(said)) {
             return None;
         }
@@ -374,7 +418,7 @@ impl Job<'_> {
             return None;
         }
         let before = &bytes[at.saturating_sub(PROGRAM_WITHIN)..at];
-        let line = &before[before.iter().rposition(|b| *b == b'\n' ).map_or(0, |n| n + 1)..];
+        let line = &before[before.iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1)..];
         let runs = |names: &[&str]| names.iter().any(|n| memchr::memmem::find(line, n.as_bytes()).is_some());
         let gap = spaces(bytes, at + 2);
         let attached = gap == at + 2;
@@ -385,8 +429,12 @@ impl Job<'_> {
             b'p' if (attached && runs(&["mysql", "mariadb"])) || runs(&["sshpass"]) => {
                 self.replace(text, value.start, value.end, Kind::Key, out)
             }
-            b'p' if !attached && runs(&["docker login", "podman login"]) => self.replace(text, value.start, value.end, Kind::Key, out),
-            b'a' if !attached && runs(&["redis-cli"]) => self.replace(text, value.start, value.end, Kind::Key, out),
+            b'p' if !attached && runs(&["docker login", "podman login"]) => {
+                self.replace(text, value.start, value.end, Kind::Key, out)
+            }
+            b'a' if !attached && runs(&["redis-cli"]) => {
+                self.replace(text, value.start, value.end, Kind::Key, out)
+            }
             _ => None,
         }
     }
@@ -405,7 +453,10 @@ impl Job<'_> {
     pub(super) fn element(&self, text: &str, at: usize, out: &mut Vec<Edit>) -> Option<usize> {
         let bytes = text.as_bytes();
         let mut start = at;
-        while start > 0 && at - start < LONGEST_NAME && (name_byte(bytes[start - 1]) || bytes[start - 1] == b':') {
+        while start > 0
+            && at - start < LONGEST_NAME
+            && (name_byte(bytes[start - 1]) || bytes[start - 1] == b':')
+        {
             start -= 1;
         }
         if start == at || start == 0 || bytes[start - 1] != b'<' {
@@ -440,7 +491,8 @@ fn scheme_of(value: &str) -> Option<(usize, Kind)> {
     let kind = match word.to_ascii_lowercase().as_str() {
         "bearer" => Kind::Bearer,
         "basic" => Kind::Basic,
-        "token" | "apikey" | "api-key" | "key" | "jwt" | "bot" | "negotiate" | "ntlm" | "digest" | "hawk" | "oauth" | "aws4-hmac-sha256" => Kind::Token,
+        "token" | "apikey" | "api-key" | "key" | "jwt" | "bot" | "negotiate" | "ntlm" | "digest" | "hawk"
+        | "oauth" | "aws4-hmac-sha256" => Kind::Token,
         _ => return None,
     };
     Some((word.len(), kind))
@@ -491,7 +543,10 @@ fn shell_word(bytes: &[u8], at: usize) -> Option<Value> {
     let len = bytes
         .get(at..)?
         .iter()
-        .take_while(|b| !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'`' | b';' | b'|' | b'<' | b'>' | b')' | b'\\'))
+        .take_while(|b| {
+            !b.is_ascii_whitespace()
+                && !matches!(b, b'"' | b'\'' | b'`' | b';' | b'|' | b'<' | b'>' | b')' | b'\\')
+        })
         .count();
     (len > 0).then_some(Value { start: at, end: at + len, quoted: false })
 }
@@ -499,8 +554,45 @@ fn shell_word(bytes: &[u8], at: usize) -> Option<Value> {
 /// Words that follow a flag in a help text or a sentence.
 fn is_help(said: &str) -> bool {
     [
-        "to", "is", "for", "and", "or", "the", "a", "an", "if", "with", "in", "on", "option", "flag", "from", "as", "must", "should", "can", "will", "was", "not", "it", "of", "value",
-        "instead", "when", "which", "that", "are", "has", "argument", "parameter", "switch", "by", "you", "at", "may", "=",
+        "to",
+        "is",
+        "for",
+        "and",
+        "or",
+        "the",
+        "a",
+        "an",
+        "if",
+        "with",
+        "in",
+        "on",
+        "option",
+        "flag",
+        "from",
+        "as",
+        "must",
+        "should",
+        "can",
+        "will",
+        "was",
+        "not",
+        "it",
+        "of",
+        "value",
+        "instead",
+        "when",
+        "which",
+        "that",
+        "are",
+        "has",
+        "argument",
+        "parameter",
+        "switch",
+        "by",
+        "you",
+        "at",
+        "may",
+        "=",
     ]
     .contains(&said.trim_end_matches([',', '.', ':']))
         || said.starts_with(['<', '[', '=', '#'])

@@ -35,7 +35,8 @@ pub(super) fn string(bytes: &[u8], at: usize) -> Option<Str> {
         escaped = true;
         let letter = *bytes.get(next + 1)?;
         let known = matches!(letter, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't')
-            || letter == b'u' && bytes.get(next + 2..next + 6).is_some_and(|h| h.iter().all(u8::is_ascii_hexdigit));
+            || letter == b'u'
+                && bytes.get(next + 2..next + 6).is_some_and(|h| h.iter().all(u8::is_ascii_hexdigit));
         let half = known && letter == b'u' && matches!(unit(bytes, next), Some(0xD800..=0xDFFF));
         faulty = faulty || !known || half;
         pos = next + 2;
@@ -44,7 +45,9 @@ pub(super) fn string(bytes: &[u8], at: usize) -> Option<Str> {
 
 /// Where the number that begins at `at` ends.
 pub(super) fn number(bytes: &[u8], at: usize) -> Option<usize> {
-    let digits = |from: usize| from + bytes.get(from..).unwrap_or_default().iter().take_while(|b| b.is_ascii_digit()).count();
+    let digits = |from: usize| {
+        from + bytes.get(from..).unwrap_or_default().iter().take_while(|b| b.is_ascii_digit()).count()
+    };
     let mut pos = at;
     if bytes.get(pos) == Some(&b'-') {
         pos += 1;
@@ -107,7 +110,12 @@ pub(super) fn skip(bytes: &[u8], at: usize) -> Option<usize> {
                 let rest = &bytes[pos..];
                 let len = rest
                     .iter()
-                    .take_while(|b| !matches!(b, b',' | b':' | b']' | b'}' | b'[' | b'{' | b'"' | b' ' | b'\n' | b'\r' | b'\t'))
+                    .take_while(|b| {
+                        !matches!(
+                            b,
+                            b',' | b':' | b']' | b'}' | b'[' | b'{' | b'"' | b' ' | b'\n' | b'\r' | b'\t'
+                        )
+                    })
                     .count();
                 if len == 0 {
                     return None;
@@ -189,7 +197,14 @@ pub(super) fn encode(text: &str, out: &mut String) {
 
 /// Edits of what a string says become edits of how it is written; `base` is where its inside begins. With `mend`, escapes and control characters
 /// that JSON readers refuse are mended on the way.
-pub(super) fn place(raw: &str, token: Str, base: usize, said: &mut Vec<Edit>, mend: bool, out: &mut Vec<Edit>) {
+pub(super) fn place(
+    raw: &str,
+    token: Str,
+    base: usize,
+    said: &mut Vec<Edit>,
+    mend: bool,
+    out: &mut Vec<Edit>,
+) {
     for edit in said.iter_mut() {
         if edit.text.contains(['"', '\\']) || edit.text.contains(|c| c < ' ') {
             let mut text = String::with_capacity(edit.text.len() + 16);
@@ -221,7 +236,11 @@ pub(super) fn place(raw: &str, token: Str, base: usize, said: &mut Vec<Edit>, me
             }
         }
         // As far as the next thing that matters.
-        let goal = within.as_ref().map(|(_, e)| e.end).or_else(|| edits.peek().map(|e| e.start)).unwrap_or(usize::MAX);
+        let goal = within
+            .as_ref()
+            .map(|(_, e)| e.end)
+            .or_else(|| edits.peek().map(|e| e.start))
+            .unwrap_or(usize::MAX);
         let far = goal.saturating_sub(at).min(bytes.len() - written);
         let Some(first) = bytes.get(written) else { break };
         if *first == b'\\' {
@@ -281,7 +300,14 @@ mod tests {
         assert_eq!(said, "a\né😀 secret! / end");
         let start = said.find("secret!").unwrap();
         let mut out = Vec::new();
-        place(raw, token, token.start, &mut vec![Edit { start, end: start + 7, text: "X\"".into() }], true, &mut out);
+        place(
+            raw,
+            token,
+            token.start,
+            &mut vec![Edit { start, end: start + 7, text: "X\"".into() }],
+            true,
+            &mut out,
+        );
         assert_eq!(apply(written, &out), r#""a\n\u00e9\ud83d\ude00 X\" \/ end""#);
     }
 
@@ -300,7 +326,9 @@ mod tests {
 
     #[test]
     fn values_are_skipped_whole() {
-        for (text, rest) in [(r#"{"a]":[1,{"b":"}"}]} x"#, " x"), ("12,3", ",3"), (r#""a\"b",1"#, ",1"), ("[]]", "]")] {
+        for (text, rest) in
+            [(r#"{"a]":[1,{"b":"}"}]} x"#, " x"), ("12,3", ",3"), (r#""a\"b",1"#, ",1"), ("[]]", "]")]
+        {
             assert_eq!(&text[skip(text.as_bytes(), 0).unwrap()..], rest);
         }
         for text in ["[1", "{\"a", "", "]", "[}"] {

@@ -56,7 +56,10 @@ impl RedactionKey {
         private_dir(&keys).map_err(|e| explain(e, "create the directory", &keys))?;
         create(&keys, &path).map_err(|e| explain(e, "create the redaction key", &path))?;
         read(&path)?.ok_or_else(|| {
-            io::Error::new(io::ErrorKind::NotFound, format!("the redaction key {} vanished after it was made", path.display()))
+            io::Error::new(
+                io::ErrorKind::NotFound,
+                format!("the redaction key {} vanished after it was made", path.display()),
+            )
         })
     }
 
@@ -183,7 +186,8 @@ fn create(keys: &Path, path: &Path) -> io::Result<()> {
     let gone = |_| io::Error::other("the system has no random bytes");
     random.fill(&mut bytes).map_err(gone)?;
     random.fill(&mut salt).map_err(gone)?;
-    let own: PathBuf = keys.join(format!("redaction.key.{}.{:016x}", std::process::id(), u64::from_ne_bytes(salt)));
+    let own: PathBuf =
+        keys.join(format!("redaction.key.{}.{:016x}", std::process::id(), u64::from_ne_bytes(salt)));
     let written = write_synced(&own, &bytes).and_then(|()| match fs::hard_link(&own, path) {
         Ok(()) => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),

@@ -2,9 +2,51 @@
 
 /// Words that stand where a secret would and are none.
 const HARMLESS: &[&str] = &[
-    "none", "null", "nil", "true", "false", "undefined", "required", "optional", "include", "omit", "same-origin", "string", "str", "number", "integer", "int", "float", "bool",
-    "boolean", "any", "object", "array", "bytes", "unknown", "redacted", "masked", "hidden", "yes", "no", "on", "off", "enabled", "disabled", "n/a", "-", "missing", "empty", "unset",
-    "invalid", "inherit", "never", "void", "option", "text", "not",
+    "none",
+    "null",
+    "nil",
+    "true",
+    "false",
+    "undefined",
+    "required",
+    "optional",
+    "include",
+    "omit",
+    "same-origin",
+    "string",
+    "str",
+    "number",
+    "integer",
+    "int",
+    "float",
+    "bool",
+    "boolean",
+    "any",
+    "object",
+    "array",
+    "bytes",
+    "unknown",
+    "redacted",
+    "masked",
+    "hidden",
+    "yes",
+    "no",
+    "on",
+    "off",
+    "enabled",
+    "disabled",
+    "n/a",
+    "-",
+    "missing",
+    "empty",
+    "unset",
+    "invalid",
+    "inherit",
+    "never",
+    "void",
+    "option",
+    "text",
+    "not",
 ];
 
 /// Longest value that is looked at for being a reference.
@@ -23,17 +65,23 @@ pub(super) fn harmless(value: &str) -> bool {
         return true;
     }
     // ********, xxxx, ...
-    if bytes.len() > 2 && matches!(first, b'*' | b'x' | b'X' | b'.' | b'-' | b'_') && bytes.iter().all(|b| *b == first) {
+    if bytes.len() > 2
+        && matches!(first, b'*' | b'x' | b'X' | b'.' | b'-' | b'_')
+        && bytes.iter().all(|b| *b == first)
+    {
         return true;
     }
-    let name = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-. :".contains(&b));
+    let name =
+        |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-. :".contains(&b));
     if v.strip_prefix("${").and_then(|r| r.strip_suffix('}')).is_some_and(|r| {
         // ${NAME}, ${{ secrets.NAME }}, ${NAME:?missing}; a default after `:-` may be a secret.
         !r.contains(":-") && !r.contains(":=")
     }) {
         return true;
     }
-    let variable = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+    let variable = |s: &str| {
+        !s.is_empty() && s.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+    };
     v.strip_prefix('$').is_some_and(variable)
         || v.strip_prefix("$env:").is_some_and(name)
         || v.starts_with("$(") && last == b')'
@@ -41,10 +89,22 @@ pub(super) fn harmless(value: &str) -> bool {
         || first == b'%' && last == b'%' && v.len() > 2 && variable(&v[1..v.len() - 1])
         || first == b'<' && last == b'>' && name(&v[1..v.len() - 1])
         || first == b'{' && last == b'}' && v.len() > 2 && name(&v[1..v.len() - 1])
-        || first == b'[' && last == b']' && v[1..v.len() - 1].bytes().all(|b| b.is_ascii_alphabetic() || b == b'_')
-        || ["process.env.", "os.environ", "os.getenv(", "env.", "secrets.", "op://", "arn:aws:secretsmanager:", "arn:aws:ssm:", "import.meta.env."]
-            .iter()
-            .any(|p| v.starts_with(p))
+        || first == b'['
+            && last == b']'
+            && v[1..v.len() - 1].bytes().all(|b| b.is_ascii_alphabetic() || b == b'_')
+        || [
+            "process.env.",
+            "os.environ",
+            "os.getenv(",
+            "env.",
+            "secrets.",
+            "op://",
+            "arn:aws:secretsmanager:",
+            "arn:aws:ssm:",
+            "import.meta.env.",
+        ]
+        .iter()
+        .any(|p| v.starts_with(p))
 }
 
 #[derive(Default)]
@@ -111,13 +171,17 @@ fn entropy(v: &str) -> f64 {
 pub(super) fn key_body(v: &str) -> bool {
     v.split(['-', '_']).any(|run| {
         let m = mix(run);
-        (run.len() >= 10 && m.digit > 0 && m.upper + m.lower > 0) || (run.len() >= 16 && ((m.upper > 1 && m.lower > 1) || m.digit > 9))
+        (run.len() >= 10 && m.digit > 0 && m.upper + m.lower > 0)
+            || (run.len() >= 16 && ((m.upper > 1 && m.lower > 1) || m.digit > 9))
     })
 }
 
 /// A place in a file system.
 pub(super) fn path(v: &str) -> bool {
-    v.starts_with(['/', '~', '.']) || v.get(1..3) == Some(":\\") || v.get(1..3) == Some(":/") || v.starts_with("$HOME")
+    v.starts_with(['/', '~', '.'])
+        || v.get(1..3) == Some(":\\")
+        || v.get(1..3) == Some(":/")
+        || v.starts_with("$HOME")
 }
 
 #[cfg(test)]
@@ -127,12 +191,40 @@ mod tests {
     #[test]
     fn no_secret_stands_there() {
         for v in [
-            "", "  ", "none", "NULL", "****", "xxxxxx", "${API_KEY}", "$API_KEY", "${{ secrets.TOKEN }}", "{{token}}", "%TOKEN%", "<your-token>", "<YOUR API KEY>", "{token}", "[REDACTED]",
-            "process.env.KEY", "op://vault/item/field", "$(cat token.txt)", "required", "$env:TOKEN",
+            "",
+            "  ",
+            "none",
+            "NULL",
+            "****",
+            "xxxxxx",
+            "${API_KEY}",
+            "$API_KEY",
+            "${{ secrets.TOKEN }}",
+            "{{token}}",
+            "%TOKEN%",
+            "<your-token>",
+            "<YOUR API KEY>",
+            "{token}",
+            "[REDACTED]",
+            "process.env.KEY",
+            "op://vault/item/field",
+            "$(cat token.txt)",
+            "required",
+            "$env:TOKEN",
         ] {
             assert!(harmless(v), "{v}");
         }
-        for v in ["hunter2", "$ecret", "<a>b", "correct horse", "{\"a\":1}", "x", "${A:-hunter2}", "0", "[redacted:key:0011]"] {
+        for v in [
+            "hunter2",
+            "$ecret",
+            "<a>b",
+            "correct horse",
+            "{\"a\":1}",
+            "x",
+            "${A:-hunter2}",
+            "0",
+            "[redacted:key:0011]",
+        ] {
             assert!(!harmless(v), "{v}");
         }
     }
@@ -146,7 +238,13 @@ mod tests {
             assert!(!opaque(v, 8), "{v}");
         }
         assert!(random("aZ3kQ9xLm2Pq8RtV5wYb"));
-        for v in ["550e8400-e29b-41d4-a716-446655440000", "da39a3ee5e6b4b0d3255bfef95601890afd80709", "uploads/2024/IMG_1234567.jpg", "user.profile.settings", "PROJ-123"] {
+        for v in [
+            "550e8400-e29b-41d4-a716-446655440000",
+            "da39a3ee5e6b4b0d3255bfef95601890afd80709",
+            "uploads/2024/IMG_1234567.jpg",
+            "user.profile.settings",
+            "PROJ-123",
+        ] {
             assert!(!random(v), "{v}");
         }
     }

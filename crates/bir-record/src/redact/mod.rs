@@ -85,7 +85,9 @@ impl Redactor {
         for pattern in &rules.patterns {
             let shown: String = pattern.chars().take(80).collect();
             if pattern.len() > LONGEST_PATTERN {
-                warnings.push(format!("the redaction pattern `{shown}…` is ignored: it is longer than {LONGEST_PATTERN} bytes"));
+                warnings.push(format!(
+                    "the redaction pattern `{shown}…` is ignored: it is longer than {LONGEST_PATTERN} bytes"
+                ));
                 continue;
             }
             match regex_lite::Regex::new(pattern) {
@@ -269,7 +271,11 @@ impl<'r> Job<'r> {
             }
         }
         match names::class_of(&segments) {
-            Class::Plain | Class::Weak | Class::WeakKey | Class::Cookie if rules.legacy && names::legacy(name) => Class::Secret(Kind::Key),
+            Class::Plain | Class::Weak | Class::WeakKey | Class::Cookie
+                if rules.legacy && names::legacy(name) =>
+            {
+                Class::Secret(Kind::Key)
+            }
             class => class,
         }
     }
@@ -315,7 +321,11 @@ impl<'r> Job<'r> {
             return;
         }
         if let Some((rest, kind)) = assign::scheme_rest(said) {
-            out.push(Edit { start: from + rest, end: text.len(), text: self.placeholder(kind, &said[rest..]) });
+            out.push(Edit {
+                start: from + rest,
+                end: text.len(),
+                text: self.placeholder(kind, &said[rest..]),
+            });
             return;
         }
         let kind = self.kind_of(said).unwrap_or(kind);
@@ -340,7 +350,10 @@ impl<'r> Job<'r> {
         let bytes = text.as_bytes();
         let mut from = 0;
         let mut at = json::space(bytes, 0);
-        while level < MOST_LEVELS && matches!(bytes.get(at), Some(b'{' | b'[')) {
+        while level < MOST_LEVELS
+            && matches!(bytes.get(at), Some(b'{' | b'['))
+            && placeholder::end_at(bytes, at).is_none()
+        {
             let mut walk = Walk::new(self, text, at, level + 1, out);
             match walk.run(Class::Plain) {
                 Ok(end) => {

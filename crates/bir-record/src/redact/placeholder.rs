@@ -153,7 +153,12 @@ mod tests {
             assert_eq!(start_across(text.as_bytes(), 7), Some(0));
             assert_eq!(start_across(text.as_bytes(), text.len()), None);
         }
-        for no in ["[redacted:other:ab0102030405]", "[redacted:key:AB0102030405]", "[redacted:key:ab01020304", "[redacted:"] {
+        for no in [
+            "[redacted:other:ab0102030405]",
+            "[redacted:key:AB0102030405]",
+            "[redacted:key:ab01020304",
+            "[redacted:",
+        ] {
             assert_eq!(end_at(no.as_bytes(), 0), None, "{no}");
         }
     }

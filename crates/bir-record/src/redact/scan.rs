@@ -111,7 +111,9 @@ fn custom(job: &Job<'_>, text: &str, from: usize, first: usize, out: &mut Vec<Ed
     let bytes = text.as_bytes();
     for pattern in &job.redactor.patterns {
         let mut taken: Vec<(usize, usize)> = out[first..].iter().map(|e| (e.start, e.end)).collect();
-        taken.extend(memchr::memchr_iter(b'[', bytes).filter_map(|at| Some((at, placeholder::end_at(bytes, at)?))));
+        taken.extend(
+            memchr::memchr_iter(b'[', bytes).filter_map(|at| Some((at, placeholder::end_at(bytes, at)?))),
+        );
         taken.push((text.len(), text.len()));
         taken.sort_unstable();
         let mut more = Vec::new();
@@ -119,7 +121,11 @@ fn custom(job: &Job<'_>, text: &str, from: usize, first: usize, out: &mut Vec<Ed
         for (stop, next) in taken {
             if let Some(gap) = text.get(start..stop) {
                 for hit in pattern.find_iter(gap).filter(|m| !m.is_empty()) {
-                    more.push(Found { start: start + hit.start(), end: start + hit.end(), kind: Kind::Custom });
+                    more.push(Found {
+                        start: start + hit.start(),
+                        end: start + hit.end(),
+                        kind: Kind::Custom,
+                    });
                 }
             }
             start = start.max(next);

@@ -106,7 +106,10 @@ pub(super) fn begins(bytes: &[u8], at: usize) -> bool {
         return true;
     }
     (at >= 2 && bytes[at - 2] == b'\\' && matches!(before, b'n' | b'r' | b't'))
-        || (at >= 3 && bytes[at - 3] == b'%' && bytes[at - 2].is_ascii_hexdigit() && before.is_ascii_hexdigit())
+        || (at >= 3
+            && bytes[at - 3] == b'%'
+            && bytes[at - 2].is_ascii_hexdigit()
+            && before.is_ascii_hexdigit())
 }
 
 fn run(bytes: &[u8], from: usize, body: Body) -> usize {
@@ -142,7 +145,8 @@ pub(super) fn prefixed(text: &str, at: usize) -> Option<Found> {
             continue;
         }
         let start = at + 1 - prefix.len();
-        if !begins(bytes, start) || (*prefix == "sk-" && start > 0 && matches!(bytes[start - 1], b'-' | b'_')) {
+        if !begins(bytes, start) || (*prefix == "sk-" && start > 0 && matches!(bytes[start - 1], b'-' | b'_'))
+        {
             return None;
         }
         let end = trimmed(bytes, at + 1, run(bytes, at + 1, *body));
@@ -157,7 +161,10 @@ pub(super) fn prefixed(text: &str, at: usize) -> Option<Found> {
 pub(super) fn jwt(text: &str, at: usize) -> Option<Found> {
     let bytes = text.as_bytes();
     let start = at.checked_sub(2)?;
-    if &bytes[start..at] != b"ey" || !begins(bytes, start) || (start > 0 && matches!(bytes[start - 1], b'-' | b'_' | b'.' | b'+')) {
+    if &bytes[start..at] != b"ey"
+        || !begins(bytes, start)
+        || (start > 0 && matches!(bytes[start - 1], b'-' | b'_' | b'.' | b'+'))
+    {
         return None;
     }
     let first = run(bytes, start, Body::Dashed);
@@ -177,8 +184,11 @@ pub(super) fn jwt(text: &str, at: usize) -> Option<Found> {
         parts += 1;
     }
     let second = end - first - 1;
-    (parts >= 3 || (parts == 2 && second >= 16 && bytes[first + 1..].starts_with(b"eyJ")))
-        .then_some(Found { start, end, kind: Kind::Jwt })
+    (parts >= 3 || (parts == 2 && second >= 16 && bytes[first + 1..].starts_with(b"eyJ"))).then_some(Found {
+        start,
+        end,
+        kind: Kind::Jwt,
+    })
 }
 
 /// An access key id of AWS, or an API key of Google, that begins at `at` with an `A`.
@@ -197,8 +207,11 @@ pub(super) fn capital(text: &str, at: usize) -> Option<Found> {
     }
     let id = rest.get(4..20)?;
     let right = rest.get(20).is_none_or(|b| !b.is_ascii_alphanumeric());
-    (right && id.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit()))
-        .then_some(Found { start: at, end: at + 20, kind: Kind::Aws })
+    (right && id.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())).then_some(Found {
+        start: at,
+        end: at + 20,
+        kind: Kind::Aws,
+    })
 }
 
 /// The secrets of 40 bytes that stand beside the id of an AWS key.
@@ -233,7 +246,8 @@ pub(super) fn is_basic(run: &str) -> bool {
 /// `Bearer …` or `Basic …` that begins at `at`; the secret is what follows the word.
 pub(super) fn scheme(text: &str, at: usize) -> Option<Found> {
     let bytes = text.as_bytes();
-    let is = |word: &str| bytes.get(at..at + word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word.as_bytes()));
+    let is =
+        |word: &str| bytes.get(at..at + word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word.as_bytes()));
     let (word, kind) = if is("bearer") {
         (6, Kind::Bearer)
     } else if is("basic") {
@@ -252,7 +266,9 @@ pub(super) fn scheme(text: &str, at: usize) -> Option<Found> {
     let start = at + word + if encoded { 3 } else { gap };
     let len = bytes[start..]
         .iter()
-        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~' | b'+' | b'/' | b'='))
+        .take_while(|b| {
+            b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~' | b'+' | b'/' | b'=')
+        })
         .count();
     let end = trimmed(bytes, start, start + len);
     let said = text.get(start..end)?;

@@ -54,7 +54,11 @@ pub(super) fn cut(text: &str, limit: usize, original_bytes: u64) -> String {
         let head = head_length(&heads, size - limit);
         for string in heads {
             if string.end - string.start > head + AROUND_HEAD {
-                edits.push(Edit { start: string.start, end: string.end, text: head_of(&text[string.start..string.end], head) });
+                edits.push(Edit {
+                    start: string.start,
+                    end: string.end,
+                    text: head_of(&text[string.start..string.end], head),
+                });
             }
         }
     }

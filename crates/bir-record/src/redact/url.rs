@@ -13,7 +13,10 @@ pub(super) fn credentials(text: &str, at: usize) -> Option<Found> {
     let bytes = text.as_bytes();
     let from = at + 3;
     let rest = &bytes[from..bytes.len().min(from + LONGEST)];
-    let all = rest.iter().take_while(|b| !matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\') && !b.is_ascii_whitespace()).count();
+    let all = rest
+        .iter()
+        .take_while(|b| !matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\') && !b.is_ascii_whitespace())
+        .count();
     let url = &rest[..all];
     if let Some(found) = webhook(url, from) {
         return Some(found);
@@ -30,7 +33,8 @@ pub(super) fn credentials(text: &str, at: usize) -> Option<Found> {
     let colon = user.iter().position(|b| *b == b':');
     let start = colon.map_or(0, |c| c + 1);
     let said = text.get(from + start..from + at_sign)?;
-    if said.is_empty() || placeholder::end_at(bytes, from + start).is_some() || look::harmless(said) {
+    let settled = [from, from + start].iter().any(|at| placeholder::end_at(bytes, *at).is_some());
+    if said.is_empty() || settled || look::harmless(said) {
         return None;
     }
     // A name alone is no secret, unless it looks like a token.
@@ -50,7 +54,8 @@ fn webhook(url: &[u8], from: usize) -> Option<Found> {
     ];
     let (prefix, kind) = HOOKS.iter().find(|(prefix, _)| url.starts_with(prefix))?;
     let path = &url[prefix.len()..];
-    let len = path.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'-' | b'_')).count();
+    let len =
+        path.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'-' | b'_')).count();
     let start = from + prefix.len();
     (len >= 16).then_some(Found { start, end: start + len, kind: *kind })
 }

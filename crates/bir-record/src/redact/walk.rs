@@ -59,8 +59,27 @@ pub(super) struct Walk<'w, 'r> {
 }
 
 impl<'w, 'r> Walk<'w, 'r> {
-    pub(super) fn new(job: &'w mut Job<'r>, text: &'w str, at: usize, level: u32, edits: &'w mut Vec<Edit>) -> Self {
-        Self { job, text, edits, pos: at, level, cut: None, whole: at, fresh: true, open: 0, depth: 0, resume: at, closed: false }
+    pub(super) fn new(
+        job: &'w mut Job<'r>,
+        text: &'w str,
+        at: usize,
+        level: u32,
+        edits: &'w mut Vec<Edit>,
+    ) -> Self {
+        Self {
+            job,
+            text,
+            edits,
+            pos: at,
+            level,
+            cut: None,
+            whole: at,
+            fresh: true,
+            open: 0,
+            depth: 0,
+            resume: at,
+            closed: false,
+        }
     }
 
     /// The text is the beginning of a value of so many bytes.
@@ -124,6 +143,12 @@ impl<'w, 'r> Walk<'w, 'r> {
                 if self.depth >= MOST_DEPTH {
                     let end = json::skip(self.text.as_bytes(), self.pos).ok_or(Broken)?;
                     let size = (end - self.pos) as u64;
+                    if self.text[self.pos..end].starts_with("{\"truncated\":true,\"originalBytes\":")
+                        && size < 64
+                    {
+                        self.pos = end;
+                        return Ok(());
+                    }
                     self.edits.push(Edit { start: self.pos, end, text: marker(size) });
                     self.pos = end;
                     return Ok(());
@@ -133,7 +158,11 @@ impl<'w, 'r> Walk<'w, 'r> {
                 self.pos += 1;
                 self.whole = self.pos;
                 self.fresh = true;
-                if open == b'{' { self.object(class)? } else { self.array(class, in_array)? }
+                if open == b'{' {
+                    self.object(class)?
+                } else {
+                    self.array(class, in_array)?
+                }
                 self.open >>= 1;
                 self.depth -= 1;
                 self.whole = self.pos;
@@ -245,6 +274,8 @@ impl<'w, 'r> Walk<'w, 'r> {
             let role = names::role(name);
             let mut member = match class {
                 Class::Secret(_) if schema && names::describes_schema(name) => Class::Plain,
+                // The size in a marker of our own.
+                Class::Secret(_) | Class::Env(_) | Class::Cookie if name == "originalBytes" => Class::Plain,
                 Class::Secret(kind) => Class::Secret(kind),
                 Class::Env(all) if names::harmless_variable(name, all) => Class::Plain,
                 Class::Env(_) => Class::Secret(Kind::Env),
@@ -315,7 +346,11 @@ impl<'w, 'r> Walk<'w, 'r> {
             return None;
         }
         if class == Class::EnvItem {
-            return Some(if names::harmless_variable(name, true) { Class::Plain } else { Class::Secret(Kind::Env) });
+            return Some(if names::harmless_variable(name, true) {
+                Class::Plain
+            } else {
+                Class::Secret(Kind::Env)
+            });
         }
         match self.job.classify(name) {
             Class::Plain | Class::WeakKey | Class::Env(_) => None,
@@ -367,7 +402,16 @@ impl<'w, 'r> Walk<'w, 'r> {
             let said = bytes.get(value..end)?;
             let found = match &bytes[key.start..key.end] {
                 b"type" => {
-                    [&br#""string""#[..], br#""number""#, br#""integer""#, br#""boolean""#, br#""object""#, br#""array""#, br#""null""#].contains(&said)
+                    [
+                        &br#""string""#[..],
+                        br#""number""#,
+                        br#""integer""#,
+                        br#""boolean""#,
+                        br#""object""#,
+                        br#""array""#,
+                        br#""null""#,
+                    ]
+                    .contains(&said)
                         || said.first() == Some(&b'[')
                 }
                 b"$ref" => true,
@@ -408,18 +452,29 @@ impl<'w, 'r> Walk<'w, 'r> {
                 if first {
                     program = Some(token);
                 }
-                let next = if token.escaped { Before::Nothing } else { self.announces(said, in_array && first, program) };
+                let next = if token.escaped {
+                    Before::Nothing
+                } else {
+                    self.announces(said, in_array && first, program)
+                };
                 match before {
                     Before::Names(class) if !said.starts_with('-') => self.redact(token, class),
                     Before::Header(class) if !is_word(said) => self.redact(token, class),
                     Before::User if said.contains(':') && !token.escaped => self.user(token),
-                    _ if !token.escaped && program_is(program.map(|p| &text[p.start..p.end]), MYSQL) && attached(said) => {
+                    _ if !token.escaped
+                        && program_is(program.map(|p| &text[p.start..p.end]), MYSQL)
+                        && attached(said) =>
+                    {
                         let placeholder = self.job.placeholder(Kind::Key, &said[2..]);
                         self.edits.push(Edit { start: token.start + 2, end: token.end, text: placeholder });
                     }
                     _ => self.redact(token, element),
                 }
-                before = if matches!(before, Before::Names(_)) && !said.starts_with('-') { Before::Nothing } else { next };
+                before = if matches!(before, Before::Names(_)) && !said.starts_with('-') {
+                    Before::Nothing
+                } else {
+                    next
+                };
                 self.pos = token.end + 1;
             } else {
                 before = Before::Nothing;
@@ -470,7 +525,10 @@ impl<'w, 'r> Walk<'w, 'r> {
         if flag {
             return Before::Nothing;
         }
-        let header = pair || said.contains('-') || said.eq_ignore_ascii_case("authorization") || said.eq_ignore_ascii_case("cookie");
+        let header = pair
+            || said.contains('-')
+            || said.eq_ignore_ascii_case("authorization")
+            || said.eq_ignore_ascii_case("cookie");
         match self.job.classify(said) {
             class @ (Class::Secret(_) | Class::Cookie) if header => Before::Header(class),
             _ => Before::Nothing,
@@ -481,7 +539,11 @@ impl<'w, 'r> Walk<'w, 'r> {
     fn user(&mut self, token: Str) {
         let said = &self.text[token.start..token.end];
         let Some((user, password)) = said.split_once(':') else { return };
-        if password.is_empty() || numeric(user) && numeric(password) || look::harmless(password) || password.starts_with("[redacted:") {
+        if password.is_empty()
+            || numeric(user) && numeric(password)
+            || look::harmless(password)
+            || password.starts_with("[redacted:")
+        {
             return;
         }
         let placeholder = self.job.placeholder(Kind::Basic, password);
@@ -497,7 +559,10 @@ fn program_is(program: Option<&str>, names: &[&str]) -> bool {
 
 /// `-psecret`.
 fn attached(said: &str) -> bool {
-    said.len() > 2 && said.starts_with("-p") && !look::harmless(&said[2..]) && !said[2..].starts_with("[redacted:")
+    said.len() > 2
+        && said.starts_with("-p")
+        && !look::harmless(&said[2..])
+        && !said[2..].starts_with("[redacted:")
 }
 
 fn numeric(s: &str) -> bool {
