@@ -155,7 +155,9 @@ pub(crate) fn one_line(e: &clap::Error, path: &str) -> String {
         ErrorKind::InvalidSubcommand => {
             format!("unknown command `{}`; see `{path} --help`", text(ContextKind::InvalidSubcommand))
         }
-        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if path == "bir" => {
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            if path == "bir" =>
+        {
             "no command; try `bir demo`, or see `bir --help`".into()
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {

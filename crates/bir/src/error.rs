@@ -11,7 +11,7 @@ pub(crate) enum CommandError {
     #[error("{0}")]
     Usage(String),
     /// The hub did not answer, or refused.
-    #[error("{0}{}", hint(.0))]
+    #[error("{0}{hint}", hint = hint(.0))]
     Hub(#[from] HubError),
     /// Anything else, as a whole sentence.
     #[error("{0}")]
@@ -70,6 +70,9 @@ mod tests {
         };
         assert!(error("http://127.0.0.1:7411").ends_with("; start it with `bir up`"));
         assert!(error("https://hub.example.com").contains("bir logout"));
-        assert!(matches!(CommandError::from(io::Error::from(io::ErrorKind::BrokenPipe)), CommandError::Closed));
+        assert!(matches!(
+            CommandError::from(io::Error::from(io::ErrorKind::BrokenPipe)),
+            CommandError::Closed
+        ));
     }
 }

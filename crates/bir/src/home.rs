@@ -92,7 +92,7 @@ impl Home {
     pub(crate) async fn sweep(&self, client: &mut HubClient) {
         let spool = self.spool();
         if !spool.is_empty() {
-            let log: ship::Log = Arc::new(|_, _| {});
+            let log: ship::Log = Arc::new(|_: ship::Level, _: &str| {});
             let _ = ship::sweep(client, &spool, SWEEP, &log).await;
         }
     }

@@ -75,7 +75,9 @@ pub(crate) fn run(args: &LoginArgs) -> Result<(), CommandError> {
     let credentials = Credentials::load(&home.dir)?;
     let url = args.server.as_deref().or(credentials.current.as_deref()).or(home.config.hub.as_deref());
     let url = url.ok_or_else(|| {
-        CommandError::usage("which hub? give --server URL; the hub of this machine needs no login, `bir up` starts it")
+        CommandError::usage(
+            "which hub? give --server URL; the hub of this machine needs no login, `bir up` starts it",
+        )
     })?;
     let url = url.trim_end_matches('/').to_owned();
     // Nobody is signed in yet: a refusal is an answer and no reason to refresh.
@@ -93,7 +95,8 @@ pub(crate) fn run(args: &LoginArgs) -> Result<(), CommandError> {
             block_on(password::sign_in(&mut client, &email, &secret))
         }
     })?;
-    let email = Some(pair.user.email.clone()).filter(|email| !email.is_empty()).or_else(|| args.email.clone());
+    let email =
+        Some(pair.user.email.clone()).filter(|email| !email.is_empty()).or_else(|| args.email.clone());
     block_on(save(&home, &url, pair, email.clone()))?;
     let who = email.as_deref().unwrap_or("you");
     if args.json {
@@ -101,7 +104,9 @@ pub(crate) fn run(args: &LoginArgs) -> Result<(), CommandError> {
     }
     say(format_args!("{} signed in at {url}; what is recorded goes there from now on", signed(who)));
     if home.config.hub.as_deref().is_some_and(|hub| hub.trim_end_matches('/') != url) {
-        say("warning: `[hub] url` of config.toml names another hub, which goes first; take it out to use this one");
+        say(
+            "warning: `[hub] url` of config.toml names another hub, which goes first; take it out to use this one",
+        );
     }
     Ok(())
 }
@@ -130,7 +135,8 @@ pub(crate) fn logout(args: &LogoutArgs) -> Result<(), CommandError> {
     let home = Home::find()?;
     block_on(async {
         let credentials = Credentials::load(&home.dir)?;
-        let url = args.server.as_deref().map(|url| url.trim_end_matches('/').to_owned()).or(credentials.current);
+        let url =
+            args.server.as_deref().map(|url| url.trim_end_matches('/').to_owned()).or(credentials.current);
         let login = url.as_ref().and_then(|url| credentials.servers.get(url));
         let (Some(url), Some(login)) = (&url, login) else {
             if args.json {
@@ -162,7 +168,10 @@ pub(crate) fn logout(args: &LogoutArgs) -> Result<(), CommandError> {
         if let Err(e) = revoked.map_err(CommandError::from)
             && !gone
         {
-            say(format_args!("warning: the hub was not told, and its tokens end by themselves: {}", safe::line(&e.to_string())));
+            say(format_args!(
+                "warning: the hub was not told, and its tokens end by themselves: {}",
+                safe::line(&e.to_string())
+            ));
         }
         Ok(())
     })

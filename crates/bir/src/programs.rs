@@ -75,7 +75,8 @@ struct Checkout {
 fn checkout(beside: &Path) -> Option<Checkout> {
     let target = beside.parent()?;
     let profile = beside.file_name()?.to_str()?;
-    let root = target.parent().filter(|root| target.ends_with("target") && root.join("Cargo.toml").is_file())?;
+    let root =
+        target.parent().filter(|root| target.ends_with("target") && root.join("Cargo.toml").is_file())?;
     let ours = [PROXY, HUB].iter().all(|name| root.join("crates").join(name).join("Cargo.toml").is_file());
     ours.then(|| Checkout { root: root.into(), target: target.into(), profile: profile.into() })
 }
@@ -150,7 +151,9 @@ mod tests {
         let (a, b, c) = (t.path().join("a"), t.path().join("b"), t.path().join("c"));
         let path = std::env::join_paths([Path::new("."), &b, &c]).unwrap();
         let find = || find(PROXY, &a, Some(&path));
-        assert!(matches!(find(), Err(LocateError::Missing { beside, .. }) if beside == a.display().to_string()));
+        assert!(
+            matches!(find(), Err(LocateError::Missing { beside, .. }) if beside == a.display().to_string())
+        );
         let last = program(&c, 0o755);
         program(&b, 0o644);
         assert_eq!(find(), Ok(last));

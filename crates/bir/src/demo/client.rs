@@ -67,7 +67,8 @@ impl Client {
     fn within(&mut self, method: &'static str, params: Value, budget: Duration) -> Result<Response, String> {
         self.id += 1;
         let id = self.id;
-        self.process.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
+        self.process
+            .send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
         let until = Instant::now() + budget;
         for _ in 0..BETWEEN {
             let line = self.process.line(until).map_err(|e| match e {

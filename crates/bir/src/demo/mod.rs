@@ -105,7 +105,10 @@ fn record(home: &Home, proxy: &std::path::Path, sample: bool) -> Result<Session,
         let mut client = match opened {
             Ok(client) => client,
             Err(why) if !server.is_last() => {
-                say(format_args!("{} does not start here ({why}); the sample server takes its place", server.what()));
+                say(format_args!(
+                    "{} does not start here ({why}); the sample server takes its place",
+                    server.what()
+                ));
                 continue;
             }
             Err(why) => return Err(CommandError::failed(format!("{} does not start: {why}", server.what()))),
@@ -114,7 +117,9 @@ fn record(home: &Home, proxy: &std::path::Path, sample: bool) -> Result<Session,
         let began = time::now_ms();
         let calls = script::play(&mut client, |what| say(format_args!("  {what}")));
         client.close();
-        let calls = calls.map_err(|why| CommandError::failed(format!("the session of {} broke off: {why}", server.what())))?;
+        let calls = calls.map_err(|why| {
+            CommandError::failed(format!("the session of {} broke off: {why}", server.what()))
+        })?;
         return Ok(Session { server, calls, began });
     }
     Err(CommandError::failed("there is no server to record"))
@@ -124,12 +129,16 @@ fn record(home: &Home, proxy: &std::path::Path, sample: bool) -> Result<Session,
 async fn arrival(home: &Home, client: &mut HubClient, session: &Session) -> Result<RunId, CommandError> {
     let bar = progress::spinner("waiting for the run");
     let until = Instant::now() + ARRIVAL;
-    let query = vec![("server", session.server.name().to_owned()), ("since", session.began.saturating_sub(1_000).to_string())];
+    let query = [
+        ("server", session.server.name().to_owned()),
+        ("since", session.began.saturating_sub(1_000).to_string()),
+    ];
     let mut looks = 0;
     let found = loop {
         let newest = api::runs(client, &query, 1).await?.into_iter().next();
         let newest = newest.map(|run| read::<Summary>(&run)).transpose()?;
-        if let Some(run) = newest.as_ref().filter(|run| run.ended_at.is_some() && run.calls >= session.calls) {
+        if let Some(run) = newest.as_ref().filter(|run| run.ended_at.is_some() && run.calls >= session.calls)
+        {
             break Some(run.id);
         }
         if Instant::now() >= until {

@@ -36,8 +36,13 @@ pub(super) fn play(client: &mut Client, tell: impl Fn(&str)) -> Result<u32, Stri
             && tools.iter().any(|tool| tool == "describe")
         {
             tell("describe with an id of that result");
-            let next = Planned { tool: "describe".into(), arguments: json!({ "id": id }), note: "", progress: false };
-            call(client, &next)?.ok();
+            let next = Planned {
+                tool: "describe".into(),
+                arguments: json!({ "id": id }),
+                note: "",
+                progress: false,
+            };
+            let _ = call(client, &next)?;
             calls += 1;
         }
     }
@@ -57,7 +62,9 @@ fn call(client: &mut Client, planned: &Planned) -> Result<Response, String> {
 
 /// The calls, as far as the server has the tools.
 fn plan(tools: &[String]) -> Vec<Planned> {
-    let there = |names: &[&str]| names.iter().find(|name| tools.iter().any(|tool| tool == *name)).map(|name| (*name).to_owned());
+    let there = |names: &[&str]| {
+        names.iter().find(|name| tools.iter().any(|tool| tool == *name)).map(|name| (*name).to_owned())
+    };
     let planned = |tool: Option<String>, arguments: Value, note| {
         tool.map(|tool| Planned { tool, arguments, note, progress: false })
     };
@@ -72,7 +79,11 @@ fn plan(tools: &[String]) -> Vec<Planned> {
         planned(there(&["echo"]), json!({ "message": "Hello from bir" }), "with a greeting"),
         planned(add.clone(), json!({ "a": 2, "b": 40 }), "two numbers"),
         planned(there(&["lookup"]), json!({ "city": "Paris" }), "a city"),
-        planned(there(&["echo"]), json!({ "message": secret }), "with a made-up secret, which is not recorded"),
+        planned(
+            there(&["echo"]),
+            json!({ "message": secret }),
+            "with a made-up secret, which is not recorded",
+        ),
         there(&["fail"]).map_or_else(
             || planned(add, json!({ "a": "two", "b": 40 }), "something that is no number, which fails"),
             |fail| planned(Some(fail), json!({ "reason": "the demo wants to see a failure" }), "which fails"),
@@ -100,12 +111,22 @@ mod tests {
 
     #[test]
     fn the_calls_follow_what_the_server_has() {
-        for (tools, expected) in [
-            (&["echo", "add", "fail", "lookup", "describe", "slow"][..], &["echo", "add", "lookup", "echo", "fail", "slow"][..]),
-            (&["echo", "get-sum", "trigger-long-running-operation"], &["echo", "get-sum", "echo", "get-sum", "trigger-long-running-operation"]),
-            (&["echo", "add", "longRunningOperation"], &["echo", "add", "echo", "add", "longRunningOperation"]),
+        let cases: [(&[&str], &[&str]); 4] = [
+            (
+                &["echo", "add", "fail", "lookup", "describe", "slow"],
+                &["echo", "add", "lookup", "echo", "fail", "slow"],
+            ),
+            (
+                &["echo", "get-sum", "trigger-long-running-operation"],
+                &["echo", "get-sum", "echo", "get-sum", "trigger-long-running-operation"],
+            ),
+            (
+                &["echo", "add", "longRunningOperation"],
+                &["echo", "add", "echo", "add", "longRunningOperation"],
+            ),
             (&["other"], &[]),
-        ] {
+        ];
+        for (tools, expected) in cases {
             assert_eq!(names(tools), expected);
         }
     }

@@ -58,7 +58,9 @@ pub(crate) fn run(args: &DownArgs) -> Result<(), CommandError> {
                 hub.pid
             )));
         }
-        (Embedded::Other(hub), _) => (format!("no hub of yours runs; another program answers at {}", hub.url), None),
+        (Embedded::Other(hub), _) => {
+            (format!("no hub of yours runs; another program answers at {}", hub.url), None)
+        }
         (Embedded::None | Embedded::Silent(_), _) => ("no hub runs here".to_owned(), None),
     };
     if args.json {

@@ -120,7 +120,11 @@ mod tests {
 
     #[test]
     fn one_that_does_not_end_is_left_and_said_to_go_on() {
-        let mut child = Command::new("sh").args(["-c", "trap '' TERM; echo; sleep 60"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut child = Command::new("sh")
+            .args(["-c", "trap '' TERM; echo; exec sleep 60"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
         std::io::Read::read(child.stdout.as_mut().unwrap(), &mut [0; 1]).unwrap();
         assert_eq!(Process::of(child.id()).unwrap().end(Duration::from_millis(50)), End::GoesOn);
         child.kill().unwrap();

@@ -65,7 +65,8 @@ async fn look(home: &Home) -> Result<Hub, CommandError> {
     let mut hub = Hub::default();
     let client = match elsewhere(home)? {
         Some(client) => {
-            hub.kind = Some(if client.destination().origin == Origin::Login { "login" } else { "environment" });
+            hub.kind =
+                Some(if client.destination().origin == Origin::Login { "login" } else { "environment" });
             Some(client)
         }
         None => match embedded(&home.dir).await {
@@ -76,7 +77,10 @@ async fn look(home: &Home) -> Result<Hub, CommandError> {
             }
             Embedded::Silent(found) => {
                 (hub.kind, hub.url) = (Some("embedded"), Some(found.url));
-                hub.trouble = Some("it does not answer; it was ended without a word, or hangs: start it with `bir up`".into());
+                hub.trouble = Some(
+                    "it does not answer; it was ended without a word, or hangs: start it with `bir up`"
+                        .into(),
+                );
                 None
             }
             Embedded::Other(found) => {
@@ -101,7 +105,7 @@ async fn look(home: &Home) -> Result<Hub, CommandError> {
 async fn ask(client: &mut HubClient, hub: &mut Hub) -> Result<(), CommandError> {
     let health = client.health().await?;
     (hub.version, hub.store) = (Some(health.version), Some(health.store));
-    match api::runs(client, &Vec::new(), 1).await {
+    match api::runs(client, &[], 1).await {
         Ok(runs) => hub.last = runs.into_iter().next(),
         // An operator of the hub sees its health and no runs.
         Err(CommandError::Hub(HubError::Refused { status: 403, .. })) => {}
@@ -159,7 +163,12 @@ fn page(hub: &Hub, spool: &SpoolStats, off: &Off, zone: &TimeZone) -> String {
             0 => "nothing".into(),
             runs => {
                 let oldest = spool.oldest.map(|ms| format!(", the oldest since {}", time::instant(ms, zone)));
-                format!("{}, {}{}", size::count(runs, "run"), size::bytes(spool.bytes), oldest.unwrap_or_default())
+                format!(
+                    "{}, {}{}",
+                    size::count(runs, "run"),
+                    size::bytes(spool.bytes),
+                    oldest.unwrap_or_default()
+                )
             }
         },
     );
@@ -173,18 +182,25 @@ fn page(hub: &Hub, spool: &SpoolStats, off: &Off, zone: &TimeZone) -> String {
     );
     if let Some(run) = hub.last.as_ref().and_then(|run| read::<Summary>(run).ok()) {
         let calls = size::count(run.calls.into(), "call");
-        let failed = if run.failed_calls > 0 { format!(", {} failed", run.failed_calls) } else { String::new() };
+        let failed =
+            if run.failed_calls > 0 { format!(", {} failed", run.failed_calls) } else { String::new() };
         let when = time::instant(run.started_at, zone);
         field("last run", format!("{}  {when}  {calls}{failed}", paint::name(&short_id(run.id))));
     } else if hub.kind.is_some() && hub.trouble.is_none() {
-        field("last run", "none yet; put a server behind the recorder with `bir wrap`, or try `bir demo`".into());
+        field(
+            "last run",
+            "none yet; put a server behind the recorder with `bir wrap`, or try `bir demo`".into(),
+        );
     }
     page
 }
 
 fn hub_line(hub: &Hub) -> String {
     let Some(kind) = hub.kind else {
-        return format!("{}; start one with `bir up`, or sign in to one with `bir login --server URL`", paint::warn("none"));
+        return format!(
+            "{}; start one with `bir up`, or sign in to one with `bir login --server URL`",
+            paint::warn("none")
+        );
     };
     let kind = match kind {
         "embedded" => "on this machine",
@@ -244,6 +260,9 @@ mod tests {
              last run  019700000000  1970-01-01 00:00:01  3 calls, 1 failed\n"
         );
         let none = plain(&Hub::default(), &SpoolStats::default(), &Off::Everywhere("BIR_OFF"));
-        assert!(none.starts_with("hub       none; start one with `bir up`") && none.contains("off (BIR_OFF)"), "{none}");
+        assert!(
+            none.starts_with("hub       none; start one with `bir up`") && none.contains("off (BIR_OFF)"),
+            "{none}"
+        );
     }
 }

@@ -13,7 +13,9 @@ pub(crate) async fn sign_in(client: &mut HubClient, page: &str) -> Result<String
     let answer: Value = client.post("/auth/ticket", &json!({})).await?.json()?;
     let url = answer["url"].as_str().unwrap_or_default();
     if !(url.starts_with("http://") || url.starts_with("https://")) {
-        return Err(CommandError::failed("the hub gave no link to sign in with; open its address in a browser"));
+        return Err(CommandError::failed(
+            "the hub gave no link to sign in with; open its address in a browser",
+        ));
     }
     Ok(if page == "/" { url.to_owned() } else { format!("{url}&next={page}") })
 }

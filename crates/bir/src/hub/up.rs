@@ -40,7 +40,9 @@ pub(crate) struct Up {
 /// Starts the embedded hub, unless it runs or another hub is in use.
 pub(crate) fn run(args: &UpArgs) -> Result<(), CommandError> {
     let home = Home::find()?;
-    if !args.local && let Some(client) = elsewhere(&home)? {
+    if !args.local
+        && let Some(client) = elsewhere(&home)?
+    {
         return block_on(in_use(&client, args.json));
     }
     let up = ensure(&home)?;
@@ -63,7 +65,11 @@ fn page(up: &Up, link: Option<&str>) -> String {
     let what = if up.started { "the hub is up" } else { "the hub runs already" };
     let mut page = format!("{what} at {} (process {})\n", paint::bold(&safe::line(&up.hub.url)), up.hub.pid);
     if let Some(link) = link {
-        page.push_str(&format!("console  {}\n         {}\n", safe::line(link), paint::dim("this link signs you in, once")));
+        page.push_str(&format!(
+            "console  {}\n         {}\n",
+            safe::line(link),
+            paint::dim("this link signs you in, once")
+        ));
     }
     page.push_str(&paint::dim("stop it with `bir down`; see it with `bir status`"));
     page.push('\n');
@@ -80,7 +86,9 @@ pub(crate) fn elsewhere(home: &Home) -> Result<Option<HubClient>, CommandError> 
 async fn in_use(client: &HubClient, json: bool) -> Result<(), CommandError> {
     let url = &client.destination().url;
     let health = client.health().await.map_err(|e| {
-        CommandError::failed(format!("this machine uses the hub at {url}, and: {e}; `bir up --local` starts one here all the same"))
+        CommandError::failed(format!(
+            "this machine uses the hub at {url}, and: {e}; `bir up --local` starts one here all the same"
+        ))
     })?;
     if json {
         return Ok(out::json(&json!({
@@ -107,7 +115,9 @@ pub(crate) fn ensure(home: &Home) -> Result<Up, CommandError> {
     }
     home.ensure()?;
     let program = programs::ensure(&[programs::HUB])?.remove(0);
-    let failed = |e: std::io::Error| CommandError::failed(format!("cannot write {}: {e}", log::path(&home.dir).display()));
+    let failed = |e: std::io::Error| {
+        CommandError::failed(format!("cannot write {}: {e}", log::path(&home.dir).display()))
+    };
     let (file, begin) = log::open(&home.dir).map_err(failed)?;
     let second = file.try_clone().map_err(failed)?;
     let mut child = spawn(&program, &home.dir, file, second)?;
@@ -122,7 +132,8 @@ fn look(home: &Home) -> Result<Embedded, CommandError> {
 }
 
 fn spawn(program: &Path, dir: &Path, out: std::fs::File, err: std::fs::File) -> Result<Child, CommandError> {
-    let this = std::env::current_exe().map_err(|e| CommandError::failed(format!("cannot find this program: {e}")))?;
+    let this = std::env::current_exe()
+        .map_err(|e| CommandError::failed(format!("cannot find this program: {e}")))?;
     let mut command = Command::new(this);
     command.arg("detach").arg("--").arg(program).arg("serve");
     command.stdin(Stdio::null()).stdout(out).stderr(err);
@@ -148,7 +159,10 @@ fn wait(home: &Home, child: &mut Child, begin: u64) -> Result<Up, CommandError> 
             for line in log::last_lines(&home.dir, begin, LAST_LINES) {
                 say(format_args!("  {}", safe::line(&line)));
             }
-            return Err(CommandError::failed(format!("the hub ended while it started ({status}); see {}", log.display())));
+            return Err(CommandError::failed(format!(
+                "the hub ended while it started ({status}); see {}",
+                log.display()
+            )));
         }
         if Instant::now() >= until {
             for line in log::last_lines(&home.dir, begin, LAST_LINES) {

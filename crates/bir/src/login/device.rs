@@ -68,7 +68,9 @@ pub(super) async fn sign_in(client: &mut HubClient) -> Result<Pair, CommandError
             },
         }
         if Instant::now() >= until {
-            break Err(CommandError::failed("nobody approved the code in time; run `bir login --device` again"));
+            break Err(CommandError::failed(
+                "nobody approved the code in time; run `bir login --device` again",
+            ));
         }
     };
     bar.finish_and_clear();

@@ -43,7 +43,11 @@ fn checked(email: String, password: String) -> Result<(String, String), CommandE
     Ok((email, password))
 }
 
-pub(super) async fn sign_in(client: &mut HubClient, email: &str, password: &str) -> Result<Pair, CommandError> {
+pub(super) async fn sign_in(
+    client: &mut HubClient,
+    email: &str,
+    password: &str,
+) -> Result<Pair, CommandError> {
     let answer = client.post("/auth/login", &json!({ "email": email, "password": password })).await;
     Ok(answer.map_err(refused)?.json()?)
 }

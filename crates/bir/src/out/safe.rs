@@ -43,7 +43,11 @@ pub(crate) fn last_look(page: &str) -> Cow<'_, str> {
             rest = &rest[colour.len()..];
             continue;
         }
-        if c == '\n' { out.push(c) } else { show(c, &mut out) }
+        if c == '\n' {
+            out.push(c)
+        } else {
+            show(c, &mut out)
+        }
         rest = &rest[c.len_utf8()..];
     }
     Cow::Owned(out)

@@ -41,8 +41,11 @@ impl Table {
         let mut widths: Vec<usize> = (0..self.columns.len())
             .map(|i| self.rows.iter().map(|row| cell(row, i)).max().unwrap_or_default())
             .collect();
-        if let (Some(width), Some(flexible)) = (width, self.columns.iter().position(|c| *c == Column::Flexible)) {
-            let others: usize = widths.iter().enumerate().filter(|(i, _)| *i != flexible).map(|(_, w)| w + GAP).sum();
+        if let (Some(width), Some(flexible)) =
+            (width, self.columns.iter().position(|c| *c == Column::Flexible))
+        {
+            let others: usize =
+                widths.iter().enumerate().filter(|(i, _)| *i != flexible).map(|(_, w)| w + GAP).sum();
             widths[flexible] = widths[flexible].min(width.saturating_sub(others).max(LEAST));
         }
         let mut out = String::new();
@@ -72,7 +75,10 @@ mod tests {
         table.row(vec!["日本".into(), "7".into(), "a long text that goes on".into()]);
         table.row(vec![super::super::paint::bad("x"), "1234".into(), "short".into()]);
         let plain = |width| console::strip_ansi_codes(&table.render(width)).into_owned();
-        assert_eq!(plain(None), "a        n  text\n日本     7  a long text that goes on\nx     1234  short\n");
+        assert_eq!(
+            plain(None),
+            "a        n  text\n日本     7  a long text that goes on\nx     1234  short\n"
+        );
         assert_eq!(plain(Some(26)), "a        n  text\n日本     7  a long text t…\nx     1234  short\n");
         assert_eq!(plain(Some(5)), "a        n  text\n日本     7  a long text…\nx     1234  short\n");
     }

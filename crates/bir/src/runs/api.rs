@@ -10,8 +10,8 @@ const PAGE: u32 = 500;
 /// Pages that are asked for in a row, at most; a list that goes on beyond has no end.
 const PAGES: usize = 2_000;
 
-/// Parameters of a request.
-pub(crate) type Query = Vec<(&'static str, String)>;
+/// A parameter of a request.
+pub(crate) type Pair = (&'static str, String);
 
 /// A run and its rows.
 pub(crate) struct Whole {
@@ -20,7 +20,7 @@ pub(crate) struct Whole {
 }
 
 /// A path with its parameters.
-pub(crate) fn path(path: &str, query: &Query) -> String {
+pub(crate) fn path(path: &str, query: &[Pair]) -> String {
     let mut out = path.to_owned();
     for (i, (name, value)) in query.iter().enumerate() {
         out.push(if i == 0 { '?' } else { '&' });
@@ -28,7 +28,9 @@ pub(crate) fn path(path: &str, query: &Query) -> String {
         out.push('=');
         for byte in value.bytes() {
             match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                    out.push(char::from(byte))
+                }
                 _ => out.push_str(&format!("%{byte:02X}")),
             }
         }
@@ -52,14 +54,14 @@ async fn list(
     client: &mut HubClient,
     route: &str,
     key: &str,
-    query: &Query,
+    query: &[Pair],
     want: u32,
 ) -> Result<Vec<Value>, CommandError> {
     let want = usize::try_from(want).unwrap_or(usize::MAX);
     let (mut all, mut cursor) = (Vec::new(), None::<String>);
     for _ in 0..PAGES {
         let left = u32::try_from(want - all.len()).unwrap_or(PAGE).min(PAGE);
-        let mut query = query.clone();
+        let mut query = query.to_vec();
         query.push(("limit", left.to_string()));
         query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
         let mut page = get(client, &path(route, &query)).await?;
@@ -74,12 +76,20 @@ async fn list(
 }
 
 /// Runs, newest first.
-pub(crate) async fn runs(client: &mut HubClient, query: &Query, want: u32) -> Result<Vec<Value>, CommandError> {
+pub(crate) async fn runs(
+    client: &mut HubClient,
+    query: &[Pair],
+    want: u32,
+) -> Result<Vec<Value>, CommandError> {
     list(client, "/recordings/runs", "runs", query, want).await
 }
 
 /// Rows that hold a text.
-pub(crate) async fn search(client: &mut HubClient, query: &Query, want: u32) -> Result<Vec<Value>, CommandError> {
+pub(crate) async fn search(
+    client: &mut HubClient,
+    query: &[Pair],
+    want: u32,
+) -> Result<Vec<Value>, CommandError> {
     list(client, "/recordings/search", "steps", query, want).await
 }
 
@@ -104,7 +114,7 @@ pub(crate) async fn rows(
     id: RunId,
     from: u64,
 ) -> Result<(Vec<Value>, Option<u64>), CommandError> {
-    let query = vec![("from", from.to_string()), ("limit", PAGE.to_string())];
+    let query = [("from", from.to_string()), ("limit", PAGE.to_string())];
     let mut page = get(client, &path(&format!("/recordings/runs/{id}/steps"), &query)).await?;
     let rows = items(&mut page, "steps");
     Ok((rows, page["next"].as_u64()))
@@ -116,9 +126,9 @@ mod tests {
 
     #[test]
     fn parameters_are_escaped() {
-        assert_eq!(path("/x", &vec![]), "/x");
+        assert_eq!(path("/x", &[]), "/x");
         assert_eq!(
-            path("/x", &vec![("q", "a b&c=ü/%".into()), ("limit", "5".into())]),
+            path("/x", &[("q", "a b&c=ü/%".into()), ("limit", "5".into())]),
             "/x?q=a%20b%26c%3D%C3%BC%2F%25&limit=5"
         );
     }

@@ -127,7 +127,7 @@ pub(crate) mod samples {
         let begin = json!({"id": id(2 * n), "runId": run, "stepIndex": 2 * n, "stepType": "tool_selected", "toolName": tool,
             "server": "s", "tool": tool, "toolInput": input.to_string(), "at": at});
         let end = json!({"id": id(2 * n + 1), "runId": run, "stepIndex": 2 * n + 1, "stepType": "tool_response", "toolName": tool,
-            "server": "s", "tool": tool, key: output.to_string(), "outcome": outcome, "at": at + 5, "durationUs": 5_250});
+            "server": "s", "tool": tool, key: output.to_string(), "outcome": outcome, "at": at + 5, "durationUs": 5_240});
         [begin, end]
     }
 
@@ -148,7 +148,7 @@ mod tests {
         let b = samples::rows(1, "b", json!({}), samples::text("2"), "tool_error");
         let found = calls(&[b[1].clone(), a[0].clone(), b[0].clone()]).unwrap();
         let seen: Vec<_> = found.iter().map(|c| (c.name(), c.outcome(), c.duration())).collect();
-        assert_eq!(seen, [("s/a".into(), None, None), ("s/b".into(), Some(Outcome::ToolError), Some(5250))]);
+        assert_eq!(seen, [("s/a".into(), None, None), ("s/b".into(), Some(Outcome::ToolError), Some(5240))]);
         assert!(calls(&[json!({"id": 1})]).is_err());
     }
 
@@ -156,6 +156,9 @@ mod tests {
     fn an_end_without_a_beginning_says_so() {
         let rows = samples::rows(0, "a", json!({}), samples::text("1"), "ok");
         let found = calls(&rows[1..]).unwrap();
-        assert_eq!((found[0].at(), found[0].remarks()), (1005, vec!["its beginning was not kept".to_owned()]));
+        assert_eq!(
+            (found[0].at(), found[0].remarks()),
+            (1005, vec!["its beginning was not kept".to_owned()])
+        );
     }
 }

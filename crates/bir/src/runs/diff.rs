@@ -61,7 +61,8 @@ pub(crate) async fn run(home: &Home, args: &DiffArgs) -> Result<(), CommandError
 
 /// Which call stands beside which.
 fn align(a: &[Call], b: &[Call]) -> Vec<Pair> {
-    let (keys_a, keys_b): (Vec<_>, Vec<_>) = (a.iter().map(Call::key).collect(), b.iter().map(Call::key).collect());
+    let (keys_a, keys_b): (Vec<_>, Vec<_>) =
+        (a.iter().map(Call::key).collect(), b.iter().map(Call::key).collect());
     let same = |i: usize, j: usize| keys_a[i] == keys_b[j];
     let equal = |i: usize, j: usize| same(i, j) && a[i].input() == b[j].input();
     let head = (0..a.len().min(b.len())).take_while(|i| equal(*i, *i)).count();
@@ -163,7 +164,10 @@ fn render(pairs: &[Pair], a: &[Call], b: &[Call], width: usize) -> String {
                     page.push_str(&line(of, change, width));
                 }
                 if list.len() > SHOWN {
-                    page.push_str(&format!("    {}\n", paint::dim(&format!("and {} more", list.len() - SHOWN))));
+                    page.push_str(&format!(
+                        "    {}\n",
+                        paint::dim(&format!("and {} more", list.len() - SHOWN))
+                    ));
                 }
             }
             (Some(x), None) => {
@@ -177,13 +181,16 @@ fn render(pairs: &[Pair], a: &[Call], b: &[Call], width: usize) -> String {
             (None, None) => {}
         }
     }
-    page.push_str(&format!("\n{same} the same, {changed} changed, {missing} only in the first, {added} only in the second\n"));
+    page.push_str(&format!(
+        "\n{same} the same, {changed} changed, {missing} only in the first, {added} only in the second\n"
+    ));
     page
 }
 
 fn alone(mark: &str, call: &Call, width: usize) -> String {
     let input = call.input().map(super::payload::folded).unwrap_or_default();
-    let line = truncate_str(&input, width.saturating_sub(call.name().chars().count() + 4).max(20), "…").into_owned();
+    let line =
+        truncate_str(&input, width.saturating_sub(call.name().chars().count() + 4).max(20), "…").into_owned();
     format!("{mark} {}  {}\n", call.name(), paint::dim(&line))
 }
 
@@ -200,7 +207,9 @@ fn line(of: &str, change: &Change, width: usize) -> String {
             format!("    {place}  {} → {}\n", paint::bad(&before), paint::good(&after))
         }
         (Some(before), None) => format!("    {place}  {}\n", paint::bad(&format!("- {before}"))),
-        (None, after) => format!("    {place}  {}\n", paint::good(&format!("+ {}", after.unwrap_or_default()))),
+        (None, after) => {
+            format!("    {place}  {}\n", paint::good(&format!("+ {}", after.unwrap_or_default())))
+        }
     }
 }
 
@@ -213,7 +222,9 @@ mod tests {
         let rows: Vec<Value> = list
             .iter()
             .zip(0..)
-            .flat_map(|((tool, input, text), n)| samples::rows(n, tool, input.clone(), samples::text(text), "ok"))
+            .flat_map(|((tool, input, text), n)| {
+                samples::rows(n, tool, input.clone(), samples::text(text), "ok")
+            })
             .collect();
         calls(&rows).unwrap()
     }
@@ -252,7 +263,11 @@ mod tests {
     #[test]
     fn changes_are_shown_where_they_are() {
         let a = calls_of(&[("echo", json!({"m": "a", "n": 1}), "x"), ("add", json!({"a": 1}), "1")]);
-        let b = calls_of(&[("echo", json!({"m": "b", "n": 1}), "y\u{1b}[1m"), ("add", json!({"a": 1}), "1"), ("new", json!({}), "")]);
+        let b = calls_of(&[
+            ("echo", json!({"m": "b", "n": 1}), "y\u{1b}[1m"),
+            ("add", json!({"a": 1}), "1"),
+            ("new", json!({}), ""),
+        ]);
         let pairs = align(&a, &b);
         let page = render(&pairs, &a, &b, 100);
         assert_eq!(
@@ -266,10 +281,15 @@ mod tests {
 
     #[test]
     fn very_long_runs_are_paired_in_order() {
-        let long = |n: usize, tool: &'static str| vec![Call::default(); n].into_iter().map(move |_| {
-            let rows = samples::rows(0, tool, json!({}), json!({}), "ok");
-            calls(&rows).unwrap().remove(0)
-        }).collect::<Vec<_>>();
+        let long = |n: usize, tool: &'static str| {
+            vec![Call::default(); n]
+                .into_iter()
+                .map(move |_| {
+                    let rows = samples::rows(0, tool, json!({}), json!({}), "ok");
+                    calls(&rows).unwrap().remove(0)
+                })
+                .collect::<Vec<_>>()
+        };
         let (a, b) = (long(ALIGNED + 1, "a"), long(3, "b"));
         let pairs = align(&a, &b);
         assert_eq!(pairs.iter().filter(|p| p.a.is_some()).count(), ALIGNED + 1);

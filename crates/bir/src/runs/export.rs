@@ -55,7 +55,7 @@ pub(crate) async fn run(home: &Home, args: &ExportArgs) -> Result<(), CommandErr
     let (mut written, bar) = (Written::default(), progress::bytes(None, "exported"));
     let bar_shown = args.output.is_some();
     for (id, query) in queries {
-        let copied = copy(&mut client, &api::path("/recordings/export", &query), &mut sink, &mut written, |bytes| {
+        let copied = copy(&mut client, &path, &mut sink, &mut written, |bytes| {
             if bar_shown {
                 bar.set_position(bytes);
             }
@@ -64,7 +64,9 @@ pub(crate) async fn run(home: &Home, args: &ExportArgs) -> Result<(), CommandErr
             bar.finish_and_clear();
             sink.give_up();
             return Err(match id {
-                Some(id) if matches!(&e, CommandError::Hub(e) if e.status() == Some(404)) => show::missing(e, id),
+                Some(id) if matches!(&e, CommandError::Hub(e) if e.status() == Some(404)) => {
+                    show::missing(e, id)
+                }
                 _ => broken(&e),
             });
         }
@@ -101,8 +103,9 @@ async fn copy(
 ) -> Result<(), CommandError> {
     let mut response = client.download(path).await?;
     loop {
-        let chunk = response.chunk().await.map_err(|e| {
-            HubError::Unreachable { url: client.destination().url.clone(), why: e.to_string() }
+        let chunk = response.chunk().await.map_err(|e| HubError::Unreachable {
+            url: client.destination().url.clone(),
+            why: e.to_string(),
         })?;
         let Some(chunk) = chunk else { return Ok(()) };
         written.bytes += chunk.len() as u64;
@@ -180,8 +183,9 @@ fn element(any: &mut bool, line: &[u8]) -> Result<(), CommandError> {
     if line.trim_ascii().is_empty() {
         return Ok(());
     }
-    let value: Value = serde_json::from_slice(line)
-        .map_err(|_| CommandError::failed("the hub exported a line that is no JSON; upgrade bir or the hub"))?;
+    let value: Value = serde_json::from_slice(line).map_err(|_| {
+        CommandError::failed("the hub exported a line that is no JSON; upgrade bir or the hub")
+    })?;
     out::raw(if *any { b",\n" } else { b"[\n" })?;
     *any = true;
     Ok(out::raw(value.to_string().as_bytes())?)

@@ -64,8 +64,9 @@ fn span(beginning: &str) -> (u64, u64) {
 /// There is none, or more than one.
 pub(crate) async fn find(client: &mut HubClient, text: &str) -> Result<RunId, CommandError> {
     if text == "last" {
-        let newest = api::runs(client, &Vec::new(), 1).await?;
-        let newest = newest.first().ok_or_else(|| CommandError::failed("no run is recorded yet; try `bir demo`"))?;
+        let newest = api::runs(client, &[], 1).await?;
+        let newest =
+            newest.first().ok_or_else(|| CommandError::failed("no run is recorded yet; try `bir demo`"))?;
         return Ok(read::<Summary>(newest)?.id);
     }
     if let Ok(id) = text.parse::<RunId>() {
@@ -78,7 +79,7 @@ pub(crate) async fn find(client: &mut HubClient, text: &str) -> Result<RunId, Co
     })?;
     if let Some(uuid) = (beginning.len() == 32).then(|| u128::from_str_radix(&beginning, 16).ok()).flatten() {
         return format!("{}{}", RunId::PREFIX, hyphenated(uuid))
-            .parse()
+            .parse::<RunId>()
             .map_err(|e| CommandError::usage(format!("{e}")));
     }
     let (first, last) = span(&beginning);
@@ -106,7 +107,9 @@ pub(crate) async fn find(client: &mut HubClient, text: &str) -> Result<RunId, Co
             }
         }
     }
-    Err(CommandError::failed(format!("no run begins with `{text}`; `bir runs list` shows those that are there")))
+    Err(CommandError::failed(format!(
+        "no run begins with `{text}`; `bir runs list` shows those that are there"
+    )))
 }
 
 fn hyphenated(uuid: u128) -> String {
@@ -150,6 +153,9 @@ mod tests {
         assert_eq!(span("0197"), (0x0197_0000_0000, 0x0197_ffff_ffff));
         assert_eq!(span("019712345678"), (0x0197_1234_5678, 0x0197_1234_5678));
         assert_eq!(span("0197123456789abc"), (0x0197_1234_5678, 0x0197_1234_5678));
-        assert_eq!(hyphenated(0x0197_0000_0000_7000_8000_0000_0000_0001), "01970000-0000-7000-8000-000000000001");
+        assert_eq!(
+            hyphenated(0x0197_0000_0000_7000_8000_0000_0000_0001),
+            "01970000-0000-7000-8000-000000000001"
+        );
     }
 }

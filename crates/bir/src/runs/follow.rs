@@ -191,7 +191,7 @@ async fn all(home: &Home, mut client: HubClient, json: bool) -> Result<(), Comma
         };
         patience.back();
         // What is there when a person begins to look on is not news; what came during a break is.
-        for run in api::runs(&mut client, &Vec::new(), RECENT).await? {
+        for run in api::runs(&mut client, &[], RECENT).await? {
             let run: Summary = read(&run)?;
             match away_since {
                 None if run.ended_at.is_none() => {
@@ -303,18 +303,22 @@ impl Shown {
             return Ok(out::raw(format!("{row}\n").as_bytes())?);
         }
         let step: Step = read(row)?;
-        let line = self.line(&step, row)?;
+        let line = self.line(&step, row, out::columns())?;
         Ok(out::print(&line)?)
     }
 
     /// One line for the beginning of a call, and one for its end.
-    fn line(&mut self, step: &Step, row: &Value) -> Result<String, CommandError> {
+    fn line(&mut self, step: &Step, row: &Value, width: Option<usize>) -> Result<String, CommandError> {
         let began = self.began.get(&step.run_id).copied().unwrap_or(step.at);
         let place = (step.run_id, step.step_index / 2);
         let begin = self.open.remove(&place);
         let call = calls(std::slice::from_ref(row))?.into_iter().next().unwrap_or_default();
         let call = Call { begin: call.begin.or_else(|| begin.and_then(|b| b.begin)), end: call.end };
-        let run = if self.several { format!("{}  ", paint::name(&find::short_one(step.run_id))) } else { String::new() };
+        let run = if self.several {
+            format!("{}  ", paint::name(&find::short_one(step.run_id)))
+        } else {
+            String::new()
+        };
         let (arrow, payload) = match step.step_type {
             StepType::ToolSelected => ("→", call.input()),
             StepType::ToolResponse => ("←", call.output()),
@@ -324,14 +328,17 @@ impl Shown {
         if step.step_type == StepType::ToolSelected && self.open.len() < REMEMBERED {
             self.open.insert(place, call);
         }
-        Ok(format!("{}\n", truncate_str(&line, out::columns().unwrap_or(usize::MAX), "…")))
+        Ok(format!("{}\n", truncate_str(&line, width.unwrap_or(usize::MAX), "…")))
     }
 
     fn end(&self, data: &Value) -> Result<(), CommandError> {
         if !self.json {
             let run: Summary = read(data)?;
             let took = time::span(run.span(run.last_at));
-            out::print(&format!("{}\n", paint::dim(&format!("the run is over: {} calls in {took}", run.calls))))?;
+            out::print(&format!(
+                "{}\n",
+                paint::dim(&format!("the run is over: {} calls in {took}", run.calls))
+            ))?;
         }
         Ok(())
     }
@@ -354,11 +361,15 @@ mod tests {
     #[test]
     fn a_call_is_a_line_when_it_begins_and_one_when_it_ends() {
         let mut shown = Shown::new(false, true);
-        shown.run(&json!({"id": "run_01970000-0000-7000-8000-000000000001", "tier": "bound", "startedAt": 1_000}));
+        shown.run(
+            &json!({"id": "run_01970000-0000-7000-8000-000000000001", "tier": "bound", "startedAt": 1_000}),
+        );
         let rows = samples::rows(1, "echo\u{9b}", json!({"m": 1}), samples::text("one\ntwo"), "ok");
         let lines: Vec<String> = rows
             .iter()
-            .map(|row| console::strip_ansi_codes(&shown.line(&read(row).unwrap(), row).unwrap()).into_owned())
+            .map(|row| {
+                console::strip_ansi_codes(&shown.line(&read(row).unwrap(), row, None).unwrap()).into_owned()
+            })
             .collect();
         assert_eq!(
             lines,

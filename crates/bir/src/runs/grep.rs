@@ -46,7 +46,7 @@ pub(crate) async fn run(home: &Home, args: &GrepArgs) -> Result<(), CommandError
 fn texts(row: &Value) -> impl Iterator<Item = &str> {
     ["toolName", "server", "tool", "toolInput", "modelInput", "toolOutput", "toolError", "context"]
         .into_iter()
-        .filter_map(|key| row[key].as_str())
+        .filter_map(move |key| row[key].as_str())
 }
 
 fn page(steps: &[Step], needle: &str, case: bool, zone: &TimeZone) -> String {
@@ -176,7 +176,10 @@ mod tests {
     #[test]
     fn an_excerpt_is_what_stands_around() {
         let text = format!("{}needle{}", "ä".repeat(100), "z".repeat(100));
-        assert_eq!(excerpts(&text, "needle", true), [format!("…{}needle{}…", "ä".repeat(40), "z".repeat(40))]);
+        assert_eq!(
+            excerpts(&text, "needle", true),
+            [format!("…{}needle{}…", "ä".repeat(40), "z".repeat(40))]
+        );
         assert_eq!(excerpts("a needle", "needle", true), ["a needle"]);
         assert_eq!(excerpts(&"x ".repeat(500), "x", true).len(), HITS);
     }

@@ -54,9 +54,7 @@ struct Refusal {
 
 /// Imports.
 pub(crate) async fn run(home: &Home, args: &ImportArgs) -> Result<(), CommandError> {
-    let unreadable = |e: io::Error| {
-        CommandError::failed(format!("cannot read {}: {e}", args.file.display()))
-    };
+    let unreadable = |e: io::Error| CommandError::failed(format!("cannot read {}: {e}", args.file.display()));
     let (mut input, length): (Box<dyn BufRead>, _) = if args.file.as_os_str() == "-" {
         (Box::new(BufReader::new(io::stdin())), None)
     } else {
@@ -99,7 +97,9 @@ pub(crate) async fn run(home: &Home, args: &ImportArgs) -> Result<(), CommandErr
     }
     bar.finish_and_clear();
     if args.json {
-        out::json(&json!({"lines": line_number, "booked": booked, "duplicates": duplicates, "refused": refused}))?;
+        out::json(
+            &json!({"lines": line_number, "booked": booked, "duplicates": duplicates, "refused": refused}),
+        )?;
     } else {
         say(format_args!("{} booked, {duplicates} were there already", size::count(booked, "record")));
     }
@@ -126,7 +126,9 @@ fn part(input: &mut dyn BufRead) -> io::Result<Part> {
         }
         if part.bytes.last() != Some(&b'\n') {
             if read as u64 == LONGEST_LINE {
-                return Err(io::Error::other(format!("a line of more than {LONGEST_LINE} bytes; this is no export")));
+                return Err(io::Error::other(format!(
+                    "a line of more than {LONGEST_LINE} bytes; this is no export"
+                )));
             }
             part.bytes.push(b'\n');
         }
@@ -144,16 +146,20 @@ mod tests {
     fn parts_are_whole_lines_in_order() {
         let text: Vec<u8> = (0..PART.0 + 5).flat_map(|i| format!("{i}\n").into_bytes()).collect();
         let mut input = BufReader::with_capacity(7, &text[..text.len() - 1]);
-        let (first, second, third) = (part(&mut input).unwrap(), part(&mut input).unwrap(), part(&mut input).unwrap());
+        let (first, second, third) =
+            (part(&mut input).unwrap(), part(&mut input).unwrap(), part(&mut input).unwrap());
         assert_eq!((first.lines, second.lines, third.lines), (PART.0, 5, 0));
         assert_eq!([first.bytes, second.bytes].concat(), text);
     }
 
     #[test]
     fn refusals_come_as_a_list_or_a_number() {
-        let list: Booked = serde_json::from_value(json!({"booked": 1, "refused": [{"line": 2, "code": "invalid"}]})).unwrap();
+        let list: Booked =
+            serde_json::from_value(json!({"booked": 1, "refused": [{"line": 2, "code": "invalid"}]}))
+                .unwrap();
         assert!(matches!(list.refused, Refused::List(l) if l[0].line == 2));
-        let number: Booked = serde_json::from_value(json!({"booked": 1, "duplicates": 2, "refused": 3})).unwrap();
+        let number: Booked =
+            serde_json::from_value(json!({"booked": 1, "duplicates": 2, "refused": 3})).unwrap();
         assert!(matches!((number.refused, number.duplicates), (Refused::Number(3), 2)));
     }
 }

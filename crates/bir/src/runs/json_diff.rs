@@ -113,10 +113,22 @@ mod tests {
         for (a, b, expected) in [
             (json!({"a": 1, "b": 2}), json!({"b": 2, "a": 1}), vec![]),
             (json!({"a": 1}), json!({"a": 2}), vec![("a", Some(json!(1)), Some(json!(2)))]),
-            (json!({"a": 1}), json!({"c d": 1}), vec![("a", Some(json!(1)), None), ("[\"c d\"]", None, Some(json!(1)))]),
+            (
+                json!({"a": 1}),
+                json!({"c d": 1}),
+                vec![("a", Some(json!(1)), None), ("[\"c d\"]", None, Some(json!(1)))],
+            ),
             (json!([1, 2, 3]), json!([1, 9, 2, 3]), vec![("[1]", None, Some(json!(9)))]),
-            (json!({"x": [1, {"y": 1}]}), json!({"x": [1, {"y": 2}]}), vec![("x[1].y", Some(json!(1)), Some(json!(2)))]),
-            (json!({"t": "{\"k\": 1}"}), json!({"t": "{ \"k\":2 }"}), vec![("t.k", Some(json!(1)), Some(json!(2)))]),
+            (
+                json!({"x": [1, {"y": 1}]}),
+                json!({"x": [1, {"y": 2}]}),
+                vec![("x[1].y", Some(json!(1)), Some(json!(2)))],
+            ),
+            (
+                json!({"t": "{\"k\": 1}"}),
+                json!({"t": "{ \"k\":2 }"}),
+                vec![("t.k", Some(json!(1)), Some(json!(2)))],
+            ),
             (json!({"t": "{\"k\": 1}"}), json!({"t": "{\"k\":1}"}), vec![]),
             (json!(1), json!("1"), vec![("", Some(json!(1)), Some(json!("1")))]),
         ] {
@@ -127,15 +139,23 @@ mod tests {
                 .collect();
             assert_eq!(found, expected, "{a} {b}");
         }
-        assert_eq!(diff_texts(Some("x"), None), [Change { path: String::new(), before: Some(json!("x")), after: None }]);
+        assert_eq!(
+            diff_texts(Some("x"), None),
+            [Change { path: String::new(), before: Some(json!("x")), after: None }]
+        );
     }
 
     fn value() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![any::<bool>().prop_map(Value::from), (0..5i64).prop_map(Value::from), "[ab{}]{0,3}".prop_map(Value::from)];
+        let leaf = prop_oneof![
+            any::<bool>().prop_map(Value::from),
+            (0..5i64).prop_map(Value::from),
+            "[ab{}]{0,3}".prop_map(Value::from)
+        ];
         leaf.prop_recursive(3, 16, 4, |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-                prop::collection::btree_map("[abc]", inner, 0..4).prop_map(|map| Value::Object(map.into_iter().collect())),
+                prop::collection::btree_map("[abc]", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
             ]
         })
     }

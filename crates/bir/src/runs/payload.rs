@@ -20,13 +20,16 @@ pub(crate) fn folded(text: &str) -> String {
 
 /// A payload whole: JSON with line breaks.
 pub(crate) fn whole(text: &str) -> String {
-    let pretty = serde_json::from_str::<Value>(text).ok().and_then(|value| serde_json::to_string_pretty(&value).ok());
+    let pretty =
+        serde_json::from_str::<Value>(text).ok().and_then(|value| serde_json::to_string_pretty(&value).ok());
     safe::block(pretty.as_deref().unwrap_or(text))
 }
 
 /// What a result of MCP says, without the wrapping; None: it is none.
 fn result(value: &Value) -> Option<String> {
-    if let Some(message) = value.get("message").and_then(Value::as_str).filter(|_| value.get("code").is_some()) {
+    if let Some(message) =
+        value.get("message").and_then(Value::as_str).filter(|_| value.get("code").is_some())
+    {
         return Some(format!("{message} ({})", value["code"]));
     }
     let content = value.get("content")?.as_array()?;
@@ -72,10 +75,16 @@ mod tests {
     fn a_payload_is_folded_to_what_it_says() {
         for (value, shown) in [
             (json!({"message": "hello"}), r#"{"message":"hello"}"#),
-            (json!({"content": [{"type": "text", "text": "a\n  b\u{1b}[1m"}, {"type": "image", "mimeType": "image/png", "data": "AAAA".repeat(1024)}]}), "a b␛[1m [image image/png 3.0 KiB]"),
+            (
+                json!({"content": [{"type": "text", "text": "a\n  b\u{1b}[1m"}, {"type": "image", "mimeType": "image/png", "data": "AAAA".repeat(1024)}]}),
+                "a b␛[1m [image image/png 3.0 KiB]",
+            ),
             (json!({"content": [], "structuredContent": {"x": 1}}), r#"{"x":1}"#),
             (json!({"content": []}), "(nothing)"),
-            (json!({"content": [{"type": "resource_link", "uri": "file:///x"}, {"type": "resource", "resource": {"uri": "r:1"}}]}), "[link file:///x] [resource r:1]"),
+            (
+                json!({"content": [{"type": "resource_link", "uri": "file:///x"}, {"type": "resource", "resource": {"uri": "r:1"}}]}),
+                "[link file:///x] [resource r:1]",
+            ),
             (json!({"code": -32602, "message": "wrong"}), "wrong (-32602)"),
             (json!({"content": "odd"}), r#"{"content":"odd"}"#),
             (json!([1, {"type": "x"}]), r#"[1,{"type":"x"}]"#),

@@ -25,7 +25,9 @@ pub(crate) async fn run(home: &Home, args: &RmArgs) -> Result<(), CommandError> 
         return Err(CommandError::usage("which runs? name them, or give --project DIR or --all-mine"));
     }
     if !args.yes && !ask::can() {
-        return Err(CommandError::usage("deleting asks first, and there is no terminal to ask on; give --yes"));
+        return Err(CommandError::usage(
+            "deleting asks first, and there is no terminal to ask on; give --yes",
+        ));
     }
     let mut client = home.swept().await?;
     let (what, question) = what(&mut client, args).await?;
@@ -43,7 +45,7 @@ pub(crate) async fn run(home: &Home, args: &RmArgs) -> Result<(), CommandError> 
 async fn what(client: &mut HubClient, args: &RmArgs) -> Result<(What, String), CommandError> {
     if let Some(dir) = &args.project {
         let project = project_of(dir);
-        let runs = counted(client, &vec![("project", project.clone())]).await?;
+        let runs = counted(client, &[("project", project.clone())]).await?;
         let question = format!("Delete {runs} of {}?", safe::line(&project));
         return Ok((What::Project(project), question));
     }
@@ -58,7 +60,7 @@ async fn what(client: &mut HubClient, args: &RmArgs) -> Result<(What, String), C
     let mut runs: Vec<Summary> = Vec::new();
     for text in &args.ids {
         let id = find::find(client, text).await?;
-        let whole = client.get(&api::path(&format!("/recordings/runs/{id}"), &vec![("limit", "1".into())])).await;
+        let whole = client.get(&api::path(&format!("/recordings/runs/{id}"), &[("limit", "1".into())])).await;
         let whole: Value = whole.map_err(|e| show::missing(e.into(), id))?.json()?;
         if runs.iter().all(|run| run.id != id) {
             runs.push(read(&whole["run"])?);
@@ -82,7 +84,7 @@ async fn what(client: &mut HubClient, args: &RmArgs) -> Result<(What, String), C
 }
 
 /// How many runs there are, as far as it matters.
-async fn counted(client: &mut HubClient, query: &api::Query) -> Result<String, CommandError> {
+async fn counted(client: &mut HubClient, query: &[api::Pair]) -> Result<String, CommandError> {
     const MANY: u32 = 1_000;
     let n = api::runs(client, query, MANY).await?.len();
     Ok(if n >= MANY as usize { format!("{MANY} or more runs") } else { size::count(n as u64, "run") })

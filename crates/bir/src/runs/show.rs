@@ -42,7 +42,12 @@ pub(crate) async fn run(home: &Home, args: &ShowArgs) -> Result<(), CommandError
 }
 
 /// Prints a run.
-pub(crate) async fn print(client: &mut HubClient, id: RunId, full: bool, json: bool) -> Result<(), CommandError> {
+pub(crate) async fn print(
+    client: &mut HubClient,
+    id: RunId,
+    full: bool,
+    json: bool,
+) -> Result<(), CommandError> {
     let whole = api::run(client, id).await.map_err(|e| missing(e, id))?;
     if json {
         return Ok(out::json(&json!({ "run": whole.run, "steps": whole.steps }))?);
@@ -54,9 +59,9 @@ pub(crate) async fn print(client: &mut HubClient, id: RunId, full: bool, json: b
 /// `404` in the words of the command line.
 pub(crate) fn missing(e: CommandError, id: RunId) -> CommandError {
     match &e {
-        CommandError::Hub(hub) if hub.status() == Some(404) => {
-            CommandError::failed(format!("the hub has no run {id}; `bir runs list` shows those that are there"))
-        }
+        CommandError::Hub(hub) if hub.status() == Some(404) => CommandError::failed(format!(
+            "the hub has no run {id}; `bir runs list` shows those that are there"
+        )),
         _ => e,
     }
 }
@@ -81,7 +86,8 @@ fn head(detail: &Detail, look: &Look) -> String {
     let mut field = |name: &str, value: String| {
         let _ = writeln!(page, "  {} {value}", paint::dim(&format!("{name:<8}")));
     };
-    let mut when = format!("{}, {}", time::instant(run.started_at, &look.zone), time::span(run.span(look.now)));
+    let mut when =
+        format!("{}, {}", time::instant(run.started_at, &look.zone), time::span(run.span(look.now)));
     when.push_str(match (run.ended_at, run.end_reason) {
         (None, _) => " so far",
         (_, Some(EndReason::Idle)) => ", ended for want of calls",
@@ -90,7 +96,9 @@ fn head(detail: &Detail, look: &Look) -> String {
     });
     field("when", when);
     let host = run.host.as_ref();
-    let host = host.map(|h| safe::line(&[h.app.as_str(), h.version.as_deref().unwrap_or_default()].join(" ")).trim().to_owned());
+    let host = host.map(|h| {
+        safe::line(&[h.app.as_str(), h.version.as_deref().unwrap_or_default()].join(" ")).trim().to_owned()
+    });
     field("host", format!("{}, {}", host.unwrap_or_else(|| "not known".into()), run.tier));
     if !run.servers.is_empty() {
         field("servers", servers(run));
@@ -109,7 +117,11 @@ fn head(detail: &Detail, look: &Look) -> String {
     if let Some(prompt) = &run.input {
         let folded = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
         let width = look.width.saturating_sub(11);
-        let shown = if look.full { safe::block(prompt).replace('\n', "\n           ") } else { cut(&safe::line(&folded), width) };
+        let shown = if look.full {
+            safe::block(prompt).replace('\n', "\n           ")
+        } else {
+            cut(&safe::line(&folded), width)
+        };
         field("prompt", shown);
     }
     page
@@ -118,7 +130,8 @@ fn head(detail: &Detail, look: &Look) -> String {
 fn servers(run: &Summary) -> String {
     let one = |server: &bir_model::record::ServerInfo| {
         let mut text = safe::line(&server.name).into_owned();
-        let title = [server.title.as_deref(), server.version.as_deref()].into_iter().flatten().collect::<Vec<_>>();
+        let title =
+            [server.title.as_deref(), server.version.as_deref()].into_iter().flatten().collect::<Vec<_>>();
         if !title.is_empty() {
             let _ = write!(text, " ({})", safe::line(&title.join(" ")));
         }
@@ -132,7 +145,8 @@ fn servers(run: &Summary) -> String {
 
 fn losses(detail: &Detail) -> String {
     let calls = detail.summary.lost_calls;
-    let mut reasons: Vec<String> = detail.losses.iter().map(|loss| safe::line(&loss.reason).into_owned()).collect();
+    let mut reasons: Vec<String> =
+        detail.losses.iter().map(|loss| safe::line(&loss.reason).into_owned()).collect();
     reasons.sort();
     reasons.dedup();
     let count = if calls == 0 { "something of this run".into() } else { size::count(calls, "call") };
@@ -145,14 +159,18 @@ pub(crate) fn block(call: &Call, started_at: u64, look: &Look) -> String {
     for remark in call.remarks() {
         let _ = writeln!(page, "{INDENT}{}", paint::warn(&remark));
     }
-    if look.full && let Some(context) = call.context() {
+    if look.full
+        && let Some(context) = call.context()
+    {
         let _ = writeln!(page, "{INDENT}{}", paint::dim("thought"));
         page.push_str(&text(context, look));
     }
     if let Some(input) = call.input() {
         page.push_str(&payload_of("→", input, look));
     }
-    if look.full && let Some(input) = call.model_input() {
+    if look.full
+        && let Some(input) = call.model_input()
+    {
         let _ = writeln!(page, "{INDENT}{}", paint::dim("as the model wrote it"));
         page.push_str(&payload_of("→", input, look));
     }
@@ -223,7 +241,13 @@ mod tests {
             "startedAt": 1_000, "endedAt": 2_500, "endReason": "closed", "lastAt": 2_500, "calls": 3, "failedCalls": 1});
         let mut rows = Vec::new();
         rows.extend(samples::rows(0, "echo", json!({"message": "hi"}), samples::text("Echo:\nhi"), "ok"));
-        rows.extend(samples::rows(1, "fail\u{1b}[31m", json!({}), json!({"code": -1, "message": "no"}), "rpc_error"));
+        rows.extend(samples::rows(
+            1,
+            "fail\u{1b}[31m",
+            json!({}),
+            json!({"code": -1, "message": "no"}),
+            "rpc_error",
+        ));
         let mut third = samples::rows(2, "slow", json!({"n": 1}), samples::text("x"), "ok");
         third[1]["legs"] = json!([{"leg": 1, "asked": "{\"q\":1}", "askedAt": 1}]);
         third[1]["truncated"] = true.into();
@@ -268,6 +292,7 @@ run run_01970000-0000-7000-8000-000000000001
 
     #[test]
     fn whole_payloads_keep_their_lines() {
-        assert!(page(true, false).contains("             → {\n                 \"message\": \"hi\"\n               }\n"));
+        let shown = format!("{INDENT}→ {{\n{INDENT}    \"message\": \"hi\"\n{INDENT}  }}\n");
+        assert!(page(true, false).contains(&shown));
     }
 }

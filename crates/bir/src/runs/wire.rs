@@ -56,8 +56,9 @@ pub(crate) struct Detail {
 ///
 /// It is not what the API says.
 pub(crate) fn read<T: DeserializeOwned>(value: &Value) -> Result<T, CommandError> {
-    T::deserialize(value)
-        .map_err(|e| CommandError::failed(format!("an answer of the hub is not understood: {e}; upgrade bir or the hub")))
+    T::deserialize(value).map_err(|e| {
+        CommandError::failed(format!("an answer of the hub is not understood: {e}; upgrade bir or the hub"))
+    })
 }
 
 impl Summary {

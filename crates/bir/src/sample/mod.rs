@@ -12,7 +12,7 @@ mod protocol;
 mod tools;
 
 use crate::error::CommandError;
-use protocol::{Answer, Server};
+use protocol::Answer;
 use std::io::{self, BufRead, Write};
 
 /// The longest message in bytes.
@@ -26,7 +26,6 @@ const LONGEST: u64 = 16 * 1024 * 1024;
 pub(crate) fn serve() -> Result<(), CommandError> {
     let (mut input, mut out) = (io::stdin().lock(), io::stdout().lock());
     let failed = |e: io::Error| CommandError::failed(format!("the sample server cannot go on: {e}"));
-    let mut server = Server::default();
     loop {
         let mut line = Vec::new();
         let read = io::Read::take(&mut input, LONGEST).read_until(b'\n', &mut line).map_err(failed)?;
@@ -39,7 +38,7 @@ pub(crate) fn serve() -> Result<(), CommandError> {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        for answer in server.answer(&line) {
+        for answer in protocol::answer(&line) {
             match answer {
                 Answer::Line(value) => {
                     let written = writeln!(out, "{value}").and_then(|()| out.flush());

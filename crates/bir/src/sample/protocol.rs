@@ -24,57 +24,53 @@ pub(super) enum Answer {
     Pause(Duration),
 }
 
-/// The server's side of a session.
-#[derive(Debug, Default)]
-pub(super) struct Server;
-
-impl Server {
-    pub(super) fn answer(&mut self, line: &[u8]) -> Vec<Answer> {
-        let Ok(message) = serde_json::from_slice::<Value>(line) else {
-            return vec![error(&Value::Null, PARSE_ERROR, "this line is no JSON")];
+/// What a line is answered with.
+pub(super) fn answer(line: &[u8]) -> Vec<Answer> {
+    let Ok(message) = serde_json::from_slice::<Value>(line) else {
+        return vec![error(&Value::Null, PARSE_ERROR, "this line is no JSON")];
+    };
+    let id = match message.get("id") {
+        Some(id) if id.is_string() || id.is_number() => id.clone(),
+        // A notification; the only ones that come need no answer.
+        None if message["method"].is_string() => return Vec::new(),
+        _ => return vec![error(&Value::Null, INVALID_REQUEST, "this is no request of JSON-RPC 2.0")],
+    };
+    let Some(method) = message["method"].as_str() else {
+        // The answer to a request; this server makes none.
+        return if message.get("result").or(message.get("error")).is_some() {
+            Vec::new()
+        } else {
+            vec![error(&id, INVALID_REQUEST, "this is no request of JSON-RPC 2.0")]
         };
-        let id = match message.get("id") {
-            Some(id) if id.is_string() || id.is_number() => id.clone(),
-            // A notification; the only ones that come need no answer.
-            None if message["method"].is_string() => return Vec::new(),
-            _ => return vec![error(&Value::Null, INVALID_REQUEST, "this is no request of JSON-RPC 2.0")],
-        };
-        let Some(method) = message["method"].as_str() else {
-            // The answer to a request; this server makes none.
-            return if message.get("result").or(message.get("error")).is_some() {
-                Vec::new()
-            } else {
-                vec![error(&id, INVALID_REQUEST, "this is no request of JSON-RPC 2.0")]
-            };
-        };
-        let params = &message["params"];
-        let era = match era(params, method) {
-            Ok(era) => era,
-            Err(requested) => {
-                let data = json!({ "supported": [MODERN], "requested": requested });
-                let body = json!({ "code": UNSUPPORTED_VERSION, "message": "Unsupported protocol version", "data": data });
-                return vec![Answer::Line(json!({ "jsonrpc": "2.0", "id": id, "error": body }))];
-            }
-        };
-        let result = |value: Value| Answer::Line(json!({ "jsonrpc": "2.0", "id": id, "result": complete(value, era) }));
-        match method {
-            "initialize" => vec![result(initialize(params))],
-            "server/discover" => vec![result(discover())],
-            "ping" => vec![result(json!({}))],
-            "tools/list" if params.get("cursor").is_some() => {
-                vec![error(&id, INVALID_PARAMS, "there is one page; no cursor was given out")]
-            }
-            "tools/list" => {
-                let mut list = json!({ "tools": tools::list() });
-                if era == Era::Modern {
-                    list["ttlMs"] = 3_600_000.into();
-                    list["cacheScope"] = "public".into();
-                }
-                vec![result(list)]
-            }
-            "tools/call" => call(&id, params, &result),
-            _ => vec![error(&id, METHOD_NOT_FOUND, &format!("this server does not know `{method}`"))],
+    };
+    let params = &message["params"];
+    let era = match era(params, method) {
+        Ok(era) => era,
+        Err(requested) => {
+            let data = json!({ "supported": [MODERN], "requested": requested });
+            let body = json!({ "code": UNSUPPORTED_VERSION, "message": "Unsupported protocol version", "data": data });
+            return vec![Answer::Line(json!({ "jsonrpc": "2.0", "id": id, "error": body }))];
         }
+    };
+    let result =
+        |value: Value| Answer::Line(json!({ "jsonrpc": "2.0", "id": id, "result": complete(value, era) }));
+    match method {
+        "initialize" => vec![result(initialize(params))],
+        "server/discover" => vec![result(discover())],
+        "ping" => vec![result(json!({}))],
+        "tools/list" if params.get("cursor").is_some() => {
+            vec![error(&id, INVALID_PARAMS, "there is one page; no cursor was given out")]
+        }
+        "tools/list" => {
+            let mut list = json!({ "tools": tools::list() });
+            if era == Era::Modern {
+                list["ttlMs"] = 3_600_000.into();
+                list["cacheScope"] = "public".into();
+            }
+            vec![result(list)]
+        }
+        "tools/call" => call(&id, params, &result),
+        _ => vec![error(&id, METHOD_NOT_FOUND, &format!("this server does not know `{method}`"))],
     }
 }
 
@@ -114,7 +110,9 @@ fn discover() -> Value {
 
 /// What a result of the modern era carries on top.
 fn complete(mut value: Value, era: Era) -> Value {
-    if era == Era::Modern && let Some(object) = value.as_object_mut() {
+    if era == Era::Modern
+        && let Some(object) = value.as_object_mut()
+    {
         object.insert("resultType".into(), "complete".into());
     }
     value
@@ -149,7 +147,7 @@ mod tests {
     use super::*;
 
     fn ask(message: &Value) -> Vec<Answer> {
-        Server.answer(message.to_string().as_bytes())
+        answer(message.to_string().as_bytes())
     }
 
     fn one(message: &Value) -> Value {
@@ -166,7 +164,9 @@ mod tests {
 
     #[test]
     fn the_legacy_handshake_takes_the_version_that_both_speak() {
-        for (asked, spoken) in [("2025-06-18", "2025-06-18"), ("2999-01-01", "2025-11-25"), ("", "2025-11-25")] {
+        for (asked, spoken) in
+            [("2025-06-18", "2025-06-18"), ("2999-01-01", "2025-11-25"), ("", "2025-11-25")]
+        {
             let m = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": asked } });
             let answer = one(&m);
             assert_eq!((&answer["id"], &answer["result"]["protocolVersion"]), (&json!(1), &json!(spoken)));
@@ -182,14 +182,15 @@ mod tests {
         let list = one(&modern("tools/list", json!({}), MODERN));
         assert_eq!(list["result"]["resultType"], "complete");
         let refused = one(&modern("tools/list", json!({}), "2030-01-01"));
-        assert_eq!((&refused["error"]["code"], &refused["error"]["data"]["requested"]), (&json!(-32022), &json!("2030-01-01")));
+        assert_eq!(
+            (&refused["error"]["code"], &refused["error"]["data"]["requested"]),
+            (&json!(-32022), &json!("2030-01-01"))
+        );
     }
 
     #[test]
     fn progress_comes_before_the_result_and_only_where_it_is_asked_for() {
-        let call = |meta: Value| {
-            json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": { "name": "slow", "arguments": { "steps": 2, "seconds": 1 }, "_meta": meta } })
-        };
+        let call = |meta: Value| json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": { "name": "slow", "arguments": { "steps": 2, "seconds": 1 }, "_meta": meta } });
         let lines = |answers: Vec<Answer>| answers.iter().filter(|a| matches!(a, Answer::Line(_))).count();
         assert_eq!(lines(ask(&call(json!({ "progressToken": "t" })))), 3);
         assert_eq!(lines(ask(&call(json!({})))), 1);
@@ -198,21 +199,21 @@ mod tests {
     #[test]
     fn what_is_wrong_is_an_error() {
         for (line, code) in [
-            (&b"{"[..], PARSE_ERROR),
-            (b"[]", INVALID_REQUEST),
-            (b"{\"id\":1}", INVALID_REQUEST),
-            (b"{\"id\":null,\"method\":\"ping\"}", INVALID_REQUEST),
-            (b"{\"id\":1,\"method\":\"resources/list\"}", METHOD_NOT_FOUND),
-            (b"{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"nope\"}}", INVALID_PARAMS),
-            (b"{\"id\":1,\"method\":\"tools/list\",\"params\":{\"cursor\":\"x\"}}", INVALID_PARAMS),
+            ("{", PARSE_ERROR),
+            ("[]", INVALID_REQUEST),
+            ("{\"id\":1}", INVALID_REQUEST),
+            ("{\"id\":null,\"method\":\"ping\"}", INVALID_REQUEST),
+            ("{\"id\":1,\"method\":\"resources/list\"}", METHOD_NOT_FOUND),
+            ("{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"nope\"}}", INVALID_PARAMS),
+            ("{\"id\":1,\"method\":\"tools/list\",\"params\":{\"cursor\":\"x\"}}", INVALID_PARAMS),
         ] {
-            let answers = Server.answer(line);
+            let answers = answer(line.as_bytes());
             assert!(
                 matches!(answers.as_slice(), [Answer::Line(value)] if value["error"]["code"] == code),
                 "{}: {answers:?}",
-                String::from_utf8_lossy(line)
+                line
             );
         }
-        assert!(Server.answer(b"{\"id\":1,\"result\":{}}").is_empty());
+        assert!(Server.answer("{\"id\":1,\"result\":{}}").is_empty());
     }
 }

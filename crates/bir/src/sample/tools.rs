@@ -37,11 +37,35 @@ pub(super) fn list() -> Value {
     let text = |description: &str| json!({ "type": "string", "description": description });
     let number = |description: &str| json!({ "type": "number", "description": description });
     json!([
-        tool("echo", "Says what it is told.", json!({ "message": text("What it says.") }), &["message"], true),
-        tool("add", "Adds two numbers.", json!({ "a": number("One."), "b": number("The other.") }), &["a", "b"], true),
+        tool(
+            "echo",
+            "Says what it is told.",
+            json!({ "message": text("What it says.") }),
+            &["message"],
+            true
+        ),
+        tool(
+            "add",
+            "Adds two numbers.",
+            json!({ "a": number("One."), "b": number("The other.") }),
+            &["a", "b"],
+            true
+        ),
         tool("fail", "Fails, always.", json!({ "reason": text("Why.") }), &[], true),
-        tool("lookup", "Finds the airports of a city.", json!({ "city": text("Paris, Rome, Berlin or London.") }), &["city"], true),
-        tool("describe", "Describes an airport that lookup found.", json!({ "id": text("Its id.") }), &["id"], true),
+        tool(
+            "lookup",
+            "Finds the airports of a city.",
+            json!({ "city": text("Paris, Rome, Berlin or London.") }),
+            &["city"],
+            true
+        ),
+        tool(
+            "describe",
+            "Describes an airport that lookup found.",
+            json!({ "id": text("Its id.") }),
+            &["id"],
+            true
+        ),
         tool(
             "slow",
             "Takes its time, and tells its progress.",
@@ -71,7 +95,8 @@ pub(super) fn call(name: &str, arguments: &Value) -> Option<Called> {
         }
         _ => return None,
     };
-    let result = outcome.unwrap_or_else(|why| json!({ "content": [{ "type": "text", "text": why }], "isError": true }));
+    let result = outcome
+        .unwrap_or_else(|why| json!({ "content": [{ "type": "text", "text": why }], "isError": true }));
     Some(Called { result, steps, pause })
 }
 
@@ -114,8 +139,18 @@ mod tests {
             ("add", json!({ "a": 0.5, "b": 1 }), "{\"sum\":1.5}", false),
             ("add", json!({ "a": "2", "b": 1 }), "`a` is to be a number", true),
             ("fail", json!({}), "this tool always fails", true),
-            ("lookup", json!({ "city": "rome" }), "{\"city\":\"rome\",\"airports\":[{\"id\":\"FCO\",\"name\":\"Fiumicino\"}]}", false),
-            ("describe", json!({ "id": "LCY" }), "{\"id\":\"LCY\",\"city\":\"London\",\"name\":\"City\",\"elevationMetres\":6}", false),
+            (
+                "lookup",
+                json!({ "city": "rome" }),
+                "{\"city\":\"rome\",\"airports\":[{\"id\":\"FCO\",\"name\":\"Fiumicino\"}]}",
+                false,
+            ),
+            (
+                "describe",
+                json!({ "id": "LCY" }),
+                "{\"id\":\"LCY\",\"city\":\"London\",\"name\":\"City\",\"elevationMetres\":6}",
+                false,
+            ),
             ("describe", json!({ "id": "XXX" }), "no airport has the id `XXX`", true),
             ("slow", json!({ "seconds": 0 }), "Done after 0 s in 5 steps.", false),
         ] {
@@ -131,6 +166,12 @@ mod tests {
     #[test]
     fn every_listed_tool_can_be_called() {
         let tools = list();
-        assert!(tools.as_array().unwrap().iter().all(|tool| call(tool["name"].as_str().unwrap(), &json!({})).is_some()));
+        assert!(
+            tools
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|tool| call(tool["name"].as_str().unwrap(), &json!({})).is_some())
+        );
     }
 }
