@@ -9,6 +9,7 @@ import http.client
 import http.cookies
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -47,15 +48,11 @@ class Process:
         self.err = open(log + ".err", "wb")
         self.out = None if pipes else open(log + ".out", "wb")
 
-        def prepare():
-            import resource
+        if limit is not None:
             # A file that may not grow is an error to whoever writes, not the end of the process.
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            if limit is not None:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-
+            argv = ["sh", "-c", 'trap "" XFSZ; limit=$1; shift; exec prlimit --fsize="$limit":unlimited "$@"', "sh", str(limit), *argv]
         self.process = subprocess.Popen(
-            argv, env=env, cwd=cwd, start_new_session=True, preexec_fn=prepare,
+            argv, env=env, cwd=cwd, start_new_session=True,
             stdin=subprocess.PIPE if pipes else subprocess.DEVNULL,
             stdout=subprocess.PIPE if pipes else self.out, stderr=self.err)
         _running.add(self)
@@ -84,7 +81,6 @@ class Process:
             return None
 
     def lift_limit(self):
-        import resource
         if self.alive():
             resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
