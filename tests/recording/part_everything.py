@@ -146,7 +146,8 @@ def compare_call(call, begin, end, server, behind):
         if row.get("ambiguous"):
             yield "called ambiguous"
     yield from payload("arguments", call.arguments, begin.get("toolInput"), begin)
-    if end.get("outcome") != call.outcome:
+    # Nobody answered before the end: that is not known, and not silence.
+    if end.get("outcome") != (call.outcome or "unknown"):
         yield f"outcome {end.get('outcome')!r}, on the wire {call.outcome!r}"
     yield from payload("result", call.result, end.get("toolOutput"), end)
     yield from payload("error", call.error, end.get("toolError"), end)
