@@ -32,12 +32,39 @@ ANSWERS = 90
 ARRIVES = 180
 
 _running = set()
+# File systems that a test mounted.
+mounts = set()
 
 
 @atexit.register
 def _end_all():
     for process in list(_running):
         process.end(grace=1)
+    for where in list(mounts):
+        unmount(where)
+
+
+def _on_signal(number, _):
+    """Whoever ends the suite ends what it started, which is in groups of its own."""
+    _end_all()
+    os._exit(128 + number)
+
+
+for _number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(_number, _on_signal)
+
+
+def mount(where, size):
+    """A small file system at a folder; False where that is not allowed."""
+    got = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", where], capture_output=True)
+    if got.returncode == 0:
+        mounts.add(where)
+    return got.returncode == 0
+
+
+def unmount(where):
+    subprocess.run(["umount", "-l", where], capture_output=True)
+    mounts.discard(where)
 
 
 class Process:

@@ -39,7 +39,8 @@ def complaints(sent, killed, seen, runs, settled_runs=True):
     by_serial, by_id, lost = {}, {}, {}
     for whole in runs:
         run, rows = whole["run"], whole["steps"]
-        lost[run["id"]] = run["lostCalls"]
+        damaged = sum(l["records"] for l in run.get("losses") or [] if l["reason"] == "damaged")
+        lost[run["id"]] = run["lostCalls"] + damaged
         if bool(run["lossy"]) < bool(run["lostCalls"]):
             say.append(f"run {run['id']} lost {run['lostCalls']} calls and is not lossy")
         if settled_runs and not run.get("endedAt"):
@@ -83,7 +84,9 @@ def spool_against_store(seen, by_id, lossy, lost):
         if row_id not in by_id:
             missing.setdefault(row["runId"], []).append(row)
             continue
-        kept = by_id[row_id][1]
+        run, kept = by_id[row_id]
+        if kept.get("outcome") == "unknown" and run["lossy"] and any(l["reason"] == "damaged" for l in run.get("losses") or []):
+            continue
         for key in ("stepIndex", "stepType", "toolName", "toolInput", "toolOutput", "toolError", "outcome", "at"):
             if row.get(key) != kept.get(key):
                 say.append(f"row {row_id}: {key} is {kept.get(key)!r:.80}, in the spool {row.get(key)!r:.80}")

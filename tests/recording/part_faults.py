@@ -111,12 +111,11 @@ class Round:
         self.watch.look()
 
     def small_disk(self):
-        """Makes the spool's file system small where we may mount one; else None."""
+        """Makes the spool's file system small. False: we may not mount one."""
         where = spool.folder(self.home.state)
         os.makedirs(where, mode=0o700)
         os.chmod(self.home.state, 0o700)
-        got = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK},mode=0700", "tmpfs", where], capture_output=True)
-        if got.returncode != 0:
+        if not homes.mount(where, SMALL_DISK):
             return False
         self.mounted = where
         return True
@@ -157,7 +156,7 @@ class Round:
         if self.mounted:
             if self.problems:
                 shutil.copytree(self.mounted, os.path.join(self.home.dir, "spool-of-the-small-disk"), dirs_exist_ok=True)
-            subprocess.run(["umount", "-l", self.mounted], capture_output=True)
+            homes.unmount(self.mounted)
 
 
 # Each kind does its part between the start of a round and its end.
