@@ -149,10 +149,13 @@ def tokens(report, hub):
     report.check(written.status == 200, "recording with it", f"{written.status} {written.text()[:200]}")
 
 
-def one_line(report, name, status, out, err, says=""):
-    """One line on stderr that says what is wrong, a status that says so too, no panic, nothing on stdout but JSON."""
+def one_line(report, name, status, out, err, says="", usage=False):
+    """One line on stderr that says what is wrong, a status that says so too, no panic, nothing on stdout but JSON.
+
+    With `usage` how the command is used may follow.
+    """
     told = [line for line in err.splitlines() if line.strip()]
-    ok = (status not in (None, 0, 101) and status > 0 and len(told) == 1 and len(told[0]) < 600 and re.search(says, told[0], re.I)
+    ok = (status not in (None, 0, 101) and status > 0 and (len(told) == 1 or usage and told) and len(told[0]) < 600 and re.search(says, told[0], re.I)
           and "panicked" not in err and SECRET not in err and not re.search(r"bir_(pat|acc|ref|loc)_[0-9a-f]{8}", err))
     if ok and out.strip():
         try:
@@ -217,7 +220,7 @@ def starts(report, hub):
         ("a configuration that is not there", ["--config", config + ".none", *listen], "none"),
     ]
     for name, args, says in cases:
-        one_line(report, f"hub, {name}", *serve(other, *args), says)
+        one_line(report, f"hub, {name}", *serve(other, *args), says, usage=name in ("an unknown option", "an address that is none"))
     with open(text) as f:
         report.check(f.read().startswith("this is no database"), "that file is as it was")
     other.done(True)
