@@ -1,10 +1,10 @@
 use std::time::Duration;
 
 /// The first cool-down.
-pub const FIRST: Duration = Duration::from_secs(5);
+pub(super) const FIRST: Duration = Duration::from_secs(5);
 
 /// The longest cool-down, whatever the hub asks for.
-pub const LONGEST: Duration = Duration::from_secs(60);
+pub(super) const LONGEST: Duration = Duration::from_secs(60);
 
 /// Cool-down after failures: 5 s, doubling to 60 s.
 #[derive(Debug, Default)]

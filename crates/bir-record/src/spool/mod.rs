@@ -82,7 +82,7 @@ pub(crate) enum Own {
     /// It is being written.
     Live,
     /// It is over; the lock is kept until it has been shipped.
-    Ended(File),
+    Ended(#[expect(dead_code, reason = "it is kept for its lock")] File),
 }
 
 impl Spool {
@@ -122,7 +122,7 @@ impl Spool {
     pub fn abandoned(&self) -> Vec<RunId> {
         let mut runs = names::runs(&self.0.dir);
         let own = self.own();
-        runs.retain(|run| !own.contains_key(run) && names::try_lock(&self.0.dir, *run).is_some());
+        runs.retain(|run| !own.contains_key(run) && try_lock(&self.0.dir, *run).is_some());
         runs
     }
 
@@ -136,7 +136,7 @@ impl Spool {
         stats.oldest = runs.first().map(|run| u64::try_from(run.uuid().as_u128() >> 80).unwrap_or_default());
         for segment in names::segments(&self.0.dir) {
             stats.segments += 1;
-            stats.bytes += names::length(&self.0.dir.join(segment.file_name()));
+            stats.bytes += length(&self.0.dir.join(segment.file_name()));
         }
         stats
     }
