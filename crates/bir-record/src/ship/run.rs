@@ -38,6 +38,7 @@ pub(super) async fn ship(
 ) -> Result<bool, HubError> {
     let dir = &spool.inner().dir;
     let mut ack = spool::read_ack(dir, run);
+    // What was too much once is too much for the rest of the run, too.
     let mut most = LINES;
     loop {
         let batch = Batch::collect(dir, run, &ack, most).map_err(|e| state(dir, &e))?;
@@ -56,7 +57,6 @@ pub(super) async fn ship(
             Ok(answer) => {
                 let booked: Booked = answer.json()?;
                 settle(spool, run, &batch, &booked.refused, log);
-                most = LINES;
             }
             // Too much at once, or something in it that the hub cannot read: less at once, until it is one line.
             Err(e) if matches!(e.status(), Some(400 | 413 | 422)) && batch.fresh > 1 && most > 1 => {

@@ -14,7 +14,7 @@ use bir_record::{SafePayload, SafeRecord};
 
 /// How the next request is answered.
 #[derive(Debug, Clone, Copy)]
-pub enum Act {
+pub(crate) enum Act {
     /// Booked, and said so.
     Book,
     /// A status without a reason.
@@ -28,27 +28,27 @@ pub enum Act {
 }
 
 #[derive(Default)]
-pub struct Booked {
+pub(crate) struct Booked {
     /// The records that were new, in the order of booking.
-    pub records: Vec<Value>,
+    pub(crate) records: Vec<Value>,
     seen: HashSet<String>,
     /// Requests with a batch.
-    pub batches: usize,
-    pub tokens: Vec<String>,
-    pub acts: VecDeque<Act>,
+    pub(crate) batches: usize,
+    pub(crate) tokens: Vec<String>,
+    pub(crate) acts: VecDeque<Act>,
     /// Once there are no more acts.
-    pub otherwise: Option<Act>,
+    pub(crate) otherwise: Option<Act>,
     /// Most lines that are taken at once; more are 413.
-    pub most_lines: usize,
+    pub(crate) most_lines: usize,
 }
 
-pub struct FakeHub {
-    pub url: String,
-    pub booked: Arc<Mutex<Booked>>,
+pub(crate) struct FakeHub {
+    pub(crate) url: String,
+    pub(crate) booked: Arc<Mutex<Booked>>,
 }
 
 impl FakeHub {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let booked = Arc::new(Mutex::new(Booked { most_lines: usize::MAX, ..Booked::default() }));
@@ -63,21 +63,21 @@ impl FakeHub {
     }
 
     /// Writes the `hub.json` that leads here.
-    pub fn known_in(&self, state_dir: &std::path::Path) {
+    pub(crate) fn known_in(&self, state_dir: &std::path::Path) {
         let text = format!(r#"{{"url":"{}","token":"bir_loc_x","pid":1,"instance":"i"}}"#, self.url);
         bir_record::state_dir::ensure(state_dir).unwrap();
         bir_record::state_dir::replace(&state_dir.join("hub.json"), text.as_bytes()).unwrap();
     }
 
-    pub fn then(&self, acts: &[Act]) {
+    pub(crate) fn then(&self, acts: &[Act]) {
         self.booked.lock().unwrap().acts.extend(acts);
     }
 
-    pub fn records(&self) -> Vec<Value> {
+    pub(crate) fn records(&self) -> Vec<Value> {
         self.booked.lock().unwrap().records.clone()
     }
 
-    pub fn wait(&self, what: &str, ready: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    pub(crate) fn wait(&self, what: &str, ready: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let deadline = Instant::now() + Duration::from_secs(120);
         loop {
             let records = self.records();
@@ -173,7 +173,7 @@ fn answer(first: &str, token: &str, body: &[u8], booked: &Mutex<Booked>) -> Opti
     Some((200, serde_json::json!({ "booked": 0, "duplicates": 0, "refused": refusals }).to_string()))
 }
 
-pub fn run_start(id: RunId) -> SafeRecord {
+pub(crate) fn run_start(id: RunId) -> SafeRecord {
     let start = RunStart {
         id,
         tier: Tier::Standalone,
@@ -189,7 +189,7 @@ pub fn run_start(id: RunId) -> SafeRecord {
     SafeRecord::run(start, None)
 }
 
-pub fn row(run_id: RunId, step_index: u32, id: StepId) -> SafeRecord {
+pub(crate) fn row(run_id: RunId, step_index: u32, id: StepId) -> SafeRecord {
     let begins = step_index.is_multiple_of(2);
     let step = Step {
         id,
@@ -219,12 +219,12 @@ pub fn row(run_id: RunId, step_index: u32, id: StepId) -> SafeRecord {
 }
 
 /// The two rows of call `n`.
-pub fn call(run: RunId, n: u32) -> [SafeRecord; 2] {
+pub(crate) fn call(run: RunId, n: u32) -> [SafeRecord; 2] {
     let id = StepId::new();
     [row(run, 2 * n, id), row(run, 2 * n + 1, bir_record::response_id(id))]
 }
 
-pub fn finish(run_id: RunId) -> SafeRecord {
+pub(crate) fn finish(run_id: RunId) -> SafeRecord {
     SafeRecord::finish(
         Finish { run_id, at: 99, reason: EndReason::Closed, final_output: None, metrics: None },
         None,
@@ -232,13 +232,13 @@ pub fn finish(run_id: RunId) -> SafeRecord {
 }
 
 /// Indexes of the rows of a run, in the order of booking.
-pub fn indexes(records: &[Value], run: RunId) -> Vec<u64> {
+pub(crate) fn indexes(records: &[Value], run: RunId) -> Vec<u64> {
     let run = run.to_string();
     let of_run = records.iter().filter(|r| r["type"] == "step" && r["runId"] == run.as_str());
     of_run.map(|r| r["stepIndex"].as_u64().unwrap()).collect()
 }
 
 /// Silent.
-pub fn no_log() -> bir_record::ship::Log {
+pub(crate) fn no_log() -> bir_record::ship::Log {
     Arc::new(|_, _| {})
 }
