@@ -115,7 +115,12 @@ impl Negotiation {
 
     /// When something is due next.
     pub(super) fn due_at(&self) -> Option<Instant> {
-        let window = (self.stance == Stance::Undecided || !self.ships).then_some(self.window_ends);
+        let awaits_window = match self.stance {
+            Stance::Undecided => true,
+            Stance::Recording => !self.ships,
+            Stance::Passthrough => false,
+        };
+        let window = awaits_window.then_some(self.window_ends);
         [self.next_look, window].into_iter().flatten().min()
     }
 
