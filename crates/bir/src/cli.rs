@@ -177,8 +177,7 @@ pub(crate) fn one_line(e: &clap::Error, path: &str) -> String {
         _ => {
             let whole = e.to_string();
             let first = whole.lines().next().unwrap_or("wrong arguments").trim_start_matches("error: ");
-            let first = if in_notation.is_empty() { first.into() } else { first.replace(&in_notation, arg) };
-            format!("{}; see `{path} --help`", first.trim_end_matches(':'))
+            format!("{}; see `{path} --help`", without_value_names(first).trim_end_matches(':'))
         }
     }
 }
@@ -186,6 +185,18 @@ pub(crate) fn one_line(e: &clap::Error, path: &str) -> String {
 /// `--transport` of `--transport <TRANSPORT>`: people write the option, the parser names it with its value.
 fn without_value_name(arg: &str) -> &str {
     arg.split_once(" <").map_or(arg, |(option, _)| option)
+}
+
+/// A whole line without the values' names.
+fn without_value_names(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once(" <") {
+        out.push_str(before);
+        rest = after.split_once('>').map_or("", |(_, rest)| rest);
+    }
+    out.push_str(rest);
+    out.replace(['<', '>'], "")
 }
 
 #[cfg(test)]

@@ -80,21 +80,19 @@ pub(crate) fn run(args: &LoginArgs) -> Result<(), CommandError> {
         )
     })?;
     let url = url.trim_end_matches('/').to_owned();
-    // Nobody is signed in yet: a refusal is an answer and no reason to refresh.
-    let mut client = HubClient::new(&home.dir, Destination::new(&url, None, Origin::Environment));
+    // Nobody is signed in yet: a refusal is an answer and no reason to refresh. A client belongs to one runtime.
+    let client = || HubClient::new(&home.dir, Destination::new(&url, None, Origin::Environment));
     // Whether it is a hub at all is found out before anybody types a password.
-    let pair = block_on(async {
-        client.health().await?;
+    block_on(async {
+        client().health().await?;
         Ok(())
-    })
-    .and_then(|()| {
-        if args.device {
-            block_on(device::sign_in(&mut client))
-        } else {
-            let (email, secret) = password::ask(args.email.as_deref(), args.password_stdin)?;
-            block_on(password::sign_in(&mut client, &email, &secret))
-        }
     })?;
+    let pair = if args.device {
+        block_on(device::sign_in(&mut client()))?
+    } else {
+        let (email, secret) = password::ask(args.email.as_deref(), args.password_stdin)?;
+        block_on(password::sign_in(&mut client(), &email, &secret))?
+    };
     let email =
         Some(pair.user.email.clone()).filter(|email| !email.is_empty()).or_else(|| args.email.clone());
     block_on(save(&home, &url, pair, email.clone()))?;

@@ -20,7 +20,7 @@ use crate::runs::wire::{Summary, read};
 use crate::runs::{api, show};
 use crate::{programs, say};
 use bir_model::RunId;
-use bir_record::hub::HubClient;
+use bir_record::hub::{Destination, HubClient};
 use clap::Args;
 use serde_json::json;
 use server::Server;
@@ -61,9 +61,10 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CommandError> {
         )));
     }
     let proxy = programs::ensure(&[programs::PROXY, programs::HUB])?.remove(0);
-    let mut client = hub_of(&home)?;
+    let destination = hub_of(&home)?;
     let session = record(&home, &proxy, args.sample)?;
     block_on(async {
+        let mut client = HubClient::new(&home.dir, destination);
         let id = arrival(&home, &mut client, &session).await?;
         let page = format!("/runs/{id}");
         let url = format!("{}{page}", client.destination().url);
@@ -80,20 +81,20 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CommandError> {
     })
 }
 
-/// A client for the hub that is in use, which is started where it is the one of this machine.
-fn hub_of(home: &Home) -> Result<HubClient, CommandError> {
+/// The hub that is in use, which is started where it is the one of this machine.
+fn hub_of(home: &Home) -> Result<Destination, CommandError> {
     if let Some(client) = up::elsewhere(home)? {
         block_on(async {
             client.health().await?;
             Ok(())
         })?;
         say(format_args!("the run goes to the hub that this machine uses, {}", client.destination().url));
-        return Ok(client);
+        return Ok(client.destination().clone());
     }
     let up = up::ensure(home)?;
     let what = if up.started { "started the hub" } else { "the hub runs already" };
     say(format_args!("{what} at {}", up.hub.url));
-    Ok(hub::client(&home.dir, &up.hub))
+    Ok(hub::client(&home.dir, &up.hub).destination().clone())
 }
 
 /// Records a session with the first server that works.

@@ -55,6 +55,7 @@ pub(crate) async fn run(home: &Home, args: &ExportArgs) -> Result<(), CommandErr
     let (mut written, bar) = (Written::default(), progress::bytes(None, "exported"));
     let bar_shown = args.output.is_some();
     for (id, query) in queries {
+        let path = api::path("/recordings/export", &query);
         let copied = copy(&mut client, &path, &mut sink, &mut written, |bytes| {
             if bar_shown {
                 bar.set_position(bytes);
