@@ -237,8 +237,8 @@ def pages(report, home, needles, hub, runs):
 def command_line(report, home, needles, runs):
     shown, bad = [], []
     longest = max(runs, key=lambda r: r["calls"])["id"]
-    for args in (["runs", "list", "--json"], ["runs", "list"], ["runs", "show", longest, "--json"], ["runs", "show", longest],
-                 ["runs", "export", longest], ["runs", "grep", "found", "--json"], ["status", "--json"]):
+    for args in (["runs", "list", "--json"], ["runs", "list"], ["runs", "show", longest, "--json"], ["runs", "show", longest, "--full"],
+                 ["runs", "export", longest], ["runs", "grep", "found", "--limit", "10000", "--json"], ["status", "--json"]):
         status, out, err = home.bir(*args)
         shown.append(out + err)
         if status != 0 or not out.strip():
