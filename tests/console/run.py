@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import birtest  # noqa: E402
 
 OUT = os.path.join(birtest.WORK, "console")
-BUDGET = 420
+BUDGET = 900
 
 
 def node():

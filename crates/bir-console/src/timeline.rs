@@ -103,7 +103,7 @@ impl<'a> Timeline<'a> {
                 continue;
             }
             if before == began.len() && frame.more {
-                lost_later += loss.calls;
+                lost_later = loss.calls.saturating_add(lost_later);
                 continue;
             }
             let follows = before.checked_sub(1).and_then(|i| began.get(i)).map_or(0, |(index, _)| *index);
@@ -152,7 +152,8 @@ fn axis(calls: &mut [Call<'_>], frame: Frame) -> u64 {
     }
     let last_end = calls.iter().map(|c| c.start_us.saturating_add(c.duration_us)).max().unwrap_or(0);
     // An idle run ends half an hour after its last call: that is nothing to look at. Further pages need the whole run.
-    if frame.more || !frame.first { last_end.max(since(frame.last_at)) } else { last_end }.max(1)
+    let length = if frame.more || !frame.first { last_end.max(since(frame.last_at)) } else { last_end };
+    length.max(1)
 }
 
 /// How long a run took, or has been going on, in µs.

@@ -57,7 +57,7 @@ pub(crate) fn bytes(n: u64) -> String {
 fn three_digits(n: u64, unit: u64) -> String {
     let (n, unit) = (u128::from(n), u128::from(unit));
     let rounded = |scale: u128| (n * scale + unit / 2) / unit;
-    let (value, decimals) = match rounded(1_00) {
+    let (value, decimals) = match rounded(100) {
         hundredths @ 0..1_000 => (hundredths, 2),
         _ => match rounded(10) {
             tenths @ 0..1_000 => (tenths, 1),

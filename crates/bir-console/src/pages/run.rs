@@ -1,6 +1,6 @@
 //! One run: its header, its timeline, its end.
 
-use super::call::{Entry, Payloads};
+use super::call::{Entry, Part, Payloads};
 use super::runs::{host_name, last_part, lossy};
 use super::{Keys, Shell, print};
 use crate::json;
