@@ -32,10 +32,9 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// `keep`: bytes of the head of a message that streams that are kept for the observer.
-    pub(crate) fn new(keep: usize) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
-            scanner: Scanner::new(Limits { keep, ..Limits::default() }),
+            scanner: Scanner::new(Limits { keep: 0, ..Limits::default() }),
             held: Vec::new(),
             upload: None,
             refused: false,

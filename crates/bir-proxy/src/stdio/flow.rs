@@ -66,8 +66,6 @@ pub(crate) struct Rules {
     pub(crate) frames_only: bool,
     /// `BIR_UPSTREAM_MAX_MESSAGE_BYTES`.
     pub(crate) max_message: Option<usize>,
-    /// Bytes of the head of a message that streams that are kept for whoever observes it.
-    pub(crate) keep: usize,
 }
 
 pub(crate) struct Flow {
@@ -79,8 +77,7 @@ pub(crate) struct Flow {
 
 impl Flow {
     pub(crate) fn new(rules: Rules) -> Self {
-        let scanner = Scanner::new(Limits { keep: rules.keep, ..Limits::default() });
-        Self { rules, scanner, held: Vec::new(), state: State::Held }
+        Self { rules, scanner: Scanner::new(Limits::default()), held: Vec::new(), state: State::Held }
     }
 
     /// Takes the next chunk.
@@ -265,9 +262,8 @@ mod tests {
     use super::*;
     use bir_wire::Field;
 
-    const KEEP: usize = 64 << 10;
-    const FROM_UPSTREAM: Rules = Rules { frames_only: true, max_message: None, keep: KEEP };
-    const FROM_HOST: Rules = Rules { frames_only: false, max_message: None, keep: KEEP };
+    const FROM_UPSTREAM: Rules = Rules { frames_only: true, max_message: None };
+    const FROM_HOST: Rules = Rules { frames_only: false, max_message: None };
 
     #[derive(Default)]
     struct Seen {
@@ -440,7 +436,7 @@ mod tests {
 
     #[test]
     fn the_operators_limit_is_on_the_message_without_its_line_end() {
-        let rules = Rules { frames_only: true, max_message: Some(8), keep: KEEP };
+        let rules = Rules { frames_only: true, max_message: Some(8) };
         for session in [&b"{\"id\":1}\n"[..], b"{\"id\":1}\r\n"] {
             for cut in 0..=session.len() {
                 let seen = through(rules, &[&session[..cut], &session[cut..]]);
@@ -465,7 +461,7 @@ mod tests {
 
     #[test]
     fn beyond_the_operators_limit_only_the_envelope_is_read() {
-        let rules = Rules { frames_only: true, max_message: Some(20), keep: KEEP };
+        let rules = Rules { frames_only: true, max_message: Some(20) };
         let session = b"{\"id\":1}\n{\"result\":\"0123456789\",\"id\":2}\n{\"id\":3,\"r\":12345}\n";
         for cut in 0..=session.len() {
             let seen = through(rules, &[&session[..cut], &session[cut..]]);

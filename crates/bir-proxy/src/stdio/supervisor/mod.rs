@@ -63,7 +63,6 @@ impl Supervisor {
             }
         };
         let mut conversation = Conversation::new(SystemClock);
-        let keep = crate::recording::keep(tap.is_some());
         if let Some(tap) = tap {
             conversation.attach(tap);
         }
@@ -78,7 +77,7 @@ impl Supervisor {
             command,
             events,
             tell,
-            rules: Rules { frames_only: true, max_message, keep },
+            rules: Rules { frames_only: true, max_message },
             restarts_left: u32::from(restart),
             child: None,
             start: 0,
@@ -110,7 +109,7 @@ impl Supervisor {
             }
             self.shared.gone.store(true, Ordering::Release);
         }
-        if let Err(e) = start::host_pump(&self.shared, &self.tell, self.rules.keep) {
+        if let Err(e) = start::host_pump(&self.shared, &self.tell) {
             log::error!("no thread for the host's messages: {e}");
             return exit::UPSTREAM;
         }
