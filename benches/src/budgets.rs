@@ -27,6 +27,10 @@ pub(crate) const PROXY: usize = 2;
 pub(crate) const NODE: usize = 3;
 pub(crate) const DIRECT_HTTP: usize = 4;
 pub(crate) const PROXY_HTTP: usize = 5;
+pub(crate) const RECORDED: usize = 6;
+
+/// A hub that is not there: what is recorded stays in the spool, which is the recorder's own cost.
+const NO_HUB: &str = "BIR_HUB_URL=http://127.0.0.1:9";
 
 /// The parts of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -46,6 +50,8 @@ pub(crate) enum Part {
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) proxy: PathBuf,
+    /// State directory of the way that records.
+    pub(crate) state_dir: PathBuf,
     /// Directory of `pump` and `ref-upstream`.
     pub(crate) ours: PathBuf,
     pub(crate) node_relay: PathBuf,
@@ -102,6 +108,9 @@ fn plan(quick: bool) -> Plan {
 fn arms(o: &Options, upstream: &Path, url: &str) -> Vec<Arm> {
     let s = |p: &Path| p.to_string_lossy().into_owned();
     let (up, proxy) = (s(upstream), s(&o.proxy));
+    let (home, token) = (format!("BIR_HOME={}", s(&o.state_dir)), "BIR_HUB_TOKEN=none");
+    let relay = [&proxy, "--server-name", "bench", "--no-record"];
+    let recorder = ["env", &home, NO_HUB, token, &proxy, "--server-name", "bench", "--standalone", "--", &up];
     let arm = |name: &str, base, cmd: &[&str]| {
         let cmd = cmd.iter().map(|w| w.to_string()).collect();
         Arm { name: name.into(), target: Target { url: None, cmd }, base }
@@ -109,14 +118,15 @@ fn arms(o: &Options, upstream: &Path, url: &str) -> Vec<Arm> {
     vec![
         arm("direct", DIRECT, &[&up]),
         arm("byte pump", DIRECT, &[&s(&o.ours.join("pump")), &up]),
-        arm("bir-proxy stdio→stdio", DIRECT, &[&proxy, "--server-name", "bench", "--", &up]),
+        arm("bir-proxy stdio→stdio", DIRECT, &[&relay[..], &["--", &up]].concat()),
         arm("Node relay", DIRECT, &["node", &s(&o.node_relay), &up]),
         Arm {
             name: "direct HTTP".into(),
             target: Target { url: Some(url.into()), cmd: vec![] },
             base: DIRECT_HTTP,
         },
-        arm("bir-proxy stdio→HTTP", DIRECT_HTTP, &[&proxy, "--server-name", "bench", "--url", url]),
+        arm("bir-proxy stdio→HTTP", DIRECT_HTTP, &[&relay[..], &["--url", url]].concat()),
+        arm("bir-proxy, recording", DIRECT, &recorder),
     ]
 }
 
@@ -150,7 +160,7 @@ pub(crate) fn run(o: &Options, cpu: Option<usize>) -> Result<Run, Fail> {
     }
     if wants(Part::Memory) {
         eprintln!("memory");
-        for i in [PUMP, PROXY, NODE, PROXY_HTTP] {
+        for i in [PUMP, PROXY, NODE, PROXY_HTTP, RECORDED] {
             if let Err(e) = memory(&run.arms[i].target, &plan, http.pid(), o.quick, &mut run.figures[i]) {
                 run.figures[i].fail.get_or_insert(format!("{LARGE} MiB: {e}"));
             }
@@ -189,6 +199,9 @@ fn round(run: &mut Run, plan: &Plan, http: &HttpUpstream, latency: bool, through
             f.put("added_p99_ratio", median(&p99) / median(&pump[1]));
             f.put("cpu_1_ms", l.cpu[i]);
             f.put("cpu_1_ratio", l.cpu[i] / l.cpu[PUMP]);
+            if i == RECORDED {
+                f.put("recording_us", median(&differences(&l.p50[i], &l.p50[PROXY])));
+            }
         }
     }
     if throughput {

@@ -164,6 +164,7 @@ fn run_budgets(a: &Budgets) -> Result<(), Fail> {
     let mut header = header(c)?;
     let options = Options {
         proxy: c.proxy.clone(),
+        state_dir: c.out.join("home-recording"),
         ours: ours()?,
         node_relay: a.node_relay.clone(),
         rounds: a.rounds.unwrap_or(if c.quick { 2 } else { 5 }),

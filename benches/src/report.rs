@@ -1,6 +1,6 @@
 //! The table of budgets: each way's figures, and whether bir-proxy meets what was set.
 
-use crate::budgets::{DIRECT, DIRECT_HTTP, Figures, NODE, PROXY, PROXY_HTTP, PUMP, Run};
+use crate::budgets::{DIRECT, DIRECT_HTTP, Figures, NODE, PROXY, PROXY_HTTP, PUMP, RECORDED, Run};
 use crate::fidelity;
 use crate::stats::Spread;
 use crate::table::{number, table};
@@ -50,12 +50,13 @@ const fn judged(what: &'static str, key: &'static str, places: usize, budget: Bu
     Row { what, key, places, budget: Some(budget), spread }
 }
 
-const ROWS: [Row; 20] = [
+const ROWS: [Row; 21] = [
     row("small call, p50, µs", "p50_us", 1),
     row("added p50, µs", "added_p50_us", 1),
     judged("added p50 / the pump's", "added_p50_ratio", 2, Budget::AtMost(1.5), true),
     row("added p99, µs", "added_p99_us", 1),
     judged("added p99 / the pump's", "added_p99_ratio", 2, Budget::AtMost(2.0), true),
+    judged("recording adds to p50, µs", "recording_us", 1, Budget::AtMost(10.0), true),
     row("CPU for 10,000 calls, one at a time, ms", "cpu_1_ms", 0),
     judged("CPU, one at a time / the pump's", "cpu_1_ratio", 2, Budget::AtMost(2.0), true),
     row("CPU for 10,000 calls, 16 in flight, ms", "cpu_16_ms", 0),
@@ -80,7 +81,10 @@ const ROWS: [Row; 20] = [
 ];
 
 /// Ways in the order of the table's columns.
-const COLUMNS: [usize; 6] = [DIRECT, PUMP, NODE, PROXY, DIRECT_HTTP, PROXY_HTTP];
+const COLUMNS: [usize; 7] = [DIRECT, PUMP, NODE, PROXY, RECORDED, DIRECT_HTTP, PROXY_HTTP];
+
+/// What the way that records is judged by; the relay alone is judged by everything else.
+const RECORDED_ROWS: [&str; 3] = ["recording_us", "idle_mib", "peak_mib"];
 
 fn cell(f: &Figures, r: &Row) -> String {
     let Some(v) = f.values.get(r.key) else { return "–".into() };
@@ -109,36 +113,47 @@ fn verdict(f: &Figures, r: &Row, measured: bool, http: bool) -> Option<bool> {
     Some(f.values.get(r.key).is_some_and(|v| budget.met(Spread::of(v).median)))
 }
 
-/// The judged rows: (what, stdio, HTTP). A row that nobody measured is not judged; one that only the proxy failed to
-/// give is missed.
-fn verdicts(run: &Run) -> Vec<(&'static Row, Option<bool>, Option<bool>)> {
+/// The verdicts of a row: stdio, recording, HTTP. A row that nobody measured is not judged; one that only the proxy failed
+/// to give is missed.
+fn verdicts(run: &Run) -> Vec<(&'static Row, [Option<bool>; 3])> {
     let f = &run.figures;
     ROWS.iter()
         .map(|r| {
             let measured = run.figures.iter().any(|f| has(f, r));
-            (r, verdict(&f[PROXY], r, measured, false), verdict(&f[PROXY_HTTP], r, measured, true))
+            let of_recording = r.key == "recording_us";
+            let relay = measured && !of_recording;
+            let recorded = measured && RECORDED_ROWS.contains(&r.key);
+            let ways = [
+                verdict(&f[PROXY], r, relay, false),
+                verdict(&f[RECORDED], r, recorded, false),
+                verdict(&f[PROXY_HTTP], r, relay, true),
+            ];
+            (r, ways)
         })
         .collect()
 }
 
 /// Did bir-proxy meet every budget that was measured?
 pub(crate) fn all_met(run: &Run) -> bool {
-    verdicts(run).iter().all(|(_, a, b)| a.unwrap_or(true) && b.unwrap_or(true))
+    verdicts(run).iter().all(|(_, ways)| ways.iter().all(|met| met.unwrap_or(true)))
 }
 
 pub(crate) fn markdown(run: &Run, header: &str) -> String {
     let names = COLUMNS.map(|i| run.arms[i].name.clone());
-    let head: Vec<String> =
-        [vec![String::new()], names.to_vec(), ["budget", "stdio", "HTTP"].map(String::from).to_vec()]
-            .concat();
+    let head: Vec<String> = [
+        vec![String::new()],
+        names.to_vec(),
+        ["budget", "stdio", "recording", "HTTP"].map(String::from).to_vec(),
+    ]
+    .concat();
     let word = |v: Option<bool>| v.map_or("", |v| if v { "met" } else { "MISSED" }).to_string();
     let rows: Vec<Vec<String>> = verdicts(run)
         .into_iter()
         .filter(|(r, ..)| run.figures.iter().any(|f| has(f, r)))
-        .map(|(r, a, b)| {
+        .map(|(r, ways)| {
             let budget = r.budget.map_or(String::new(), Budget::show);
             let cells = COLUMNS.map(|i| cell(&run.figures[i], r));
-            [vec![r.what.into()], cells.to_vec(), vec![budget, word(a), word(b)]].concat()
+            [vec![r.what.into()], cells.to_vec(), vec![budget], ways.map(word).to_vec()].concat()
         })
         .collect();
     let mut out = format!("{header}\n");
@@ -176,8 +191,11 @@ pub(crate) fn json(run: &Run) -> Value {
         .collect::<serde_json::Map<_, _>>();
     let judged: Vec<Value> = verdicts(run)
         .iter()
-        .filter(|(_, a, b)| a.is_some() || b.is_some())
-        .map(|(r, a, b)| json!({ "what": r.what, "key": r.key, "budget": r.budget.map(Budget::show), "stdio": a, "http": b }))
+        .filter(|(_, ways)| ways.iter().any(Option::is_some))
+        .map(|(r, [stdio, recording, http])| {
+            let budget = r.budget.map(Budget::show);
+            json!({ "what": r.what, "key": r.key, "budget": budget, "stdio": stdio, "recording": recording, "http": http })
+        })
         .collect();
     json!({ "core": run.core, "load_before": run.loads[0], "load_after": run.loads[1], "ways": ways, "budgets": judged })
 }
@@ -188,34 +206,38 @@ mod tests {
     use crate::arms::Arm;
     use crate::conn::Target;
 
-    fn run_with(key: &'static str, values: [f64; 6]) -> Run {
+    fn run_with(key: &'static str, values: [f64; 7]) -> Run {
         let arm = |i: usize| Arm { name: format!("way {i}"), target: Target::default(), base: 0 };
         let figures = values.map(|x| Figures { values: [(key, vec![x])].into(), ..Figures::default() });
-        Run { arms: (0..6).map(arm).collect(), figures: figures.into(), core: 0, loads: Default::default() }
+        Run { arms: (0..7).map(arm).collect(), figures: figures.into(), core: 0, loads: Default::default() }
     }
 
     #[test]
     fn a_ratio_over_its_budget_is_missed_and_others_are_not_judged() {
-        let run = run_with("added_p50_ratio", [0.0, 1.0, 1.6, 2.0, 0.0, 1.4]);
+        let run = run_with("added_p50_ratio", [0.0, 1.0, 1.6, 2.0, 0.0, 1.4, 1.9]);
         assert!(!all_met(&run));
         let md = markdown(&run, "");
         assert!(
             md.contains(
-                "| added p50 / the pump's | 0.00 | 1.00 | 2.00 | 1.60 | 0.00 | 1.40 | ≤ 1.5 | MISSED |  |"
+                "| added p50 / the pump's | 0.00 | 1.00 | 2.00 | 1.60 | 1.90 | 0.00 | 1.40 | ≤ 1.5 | MISSED |  |  |"
             ),
             "{md}"
         );
         assert!(!md.contains("memory idle"), "rows that nobody measured are left out: {md}");
-        assert!(all_met(&run_with("added_p50_ratio", [0.0, 1.0, 1.5, 2.0, 0.0, 1.5])));
+        assert!(all_met(&run_with("added_p50_ratio", [0.0, 1.0, 1.5, 2.0, 0.0, 1.5, 9.0])));
     }
 
     #[test]
     fn a_figure_that_only_the_proxy_lacks_is_missed() {
-        let mut run = run_with("peak_mib", [2.0; 6]);
+        let mut run = run_with("peak_mib", [2.0; 7]);
         run.figures[PROXY].values.clear();
         assert!(!all_met(&run));
-        let mut run = run_with("peak_mib", [2.0; 6]);
+        let mut run = run_with("peak_mib", [2.0; 7]);
         run.figures[PROXY_HTTP].values.insert("peak_mib", vec![17.0]);
         assert!(!all_met(&run));
+        let mut run = run_with("recording_us", [0.0; 7]);
+        assert!(all_met(&run));
+        run.figures[RECORDED].values.insert("recording_us", vec![11.0]);
+        assert!(!all_met(&run), "only the way that records is judged by it");
     }
 }

@@ -1,10 +1,12 @@
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The first protocol revision without `initialize` (MCP 2026-07-28).
 const FIRST_MODERN: &str = "2026-07-28";
 
 /// The two shapes of the protocol: with a handshake and sessions, or without either.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Era {
     /// Revision 2025-11-25 and older: `initialize`, sessions, requests from the server.
     Legacy,

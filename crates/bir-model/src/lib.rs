@@ -2,12 +2,17 @@
 
 mod direction;
 mod era;
+mod id;
 mod outcome;
+pub mod record;
 mod reserved_header;
 mod server_name;
+mod tier;
 
 pub use direction::Direction;
 pub use era::Era;
+pub use id::{IdError, RunId, StepId, TenantId, TokenId, UserId};
 pub use outcome::Outcome;
 pub use reserved_header::is_reserved_header;
 pub use server_name::{ServerName, ServerNameError};
+pub use tier::Tier;

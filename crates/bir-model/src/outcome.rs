@@ -1,7 +1,9 @@
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How a tool call ended (DESIGN.md §6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// A result without `isError`.
     Ok,

@@ -1,6 +1,7 @@
 //! The command line, parsed by hand: the proxy starts in about a millisecond.
 
 use bir_model::ServerName;
+use bir_record::recorder::Scope;
 use bir_upstream::http::Transport;
 use std::ffi::{OsStr, OsString};
 use thiserror::Error;
@@ -17,6 +18,10 @@ usage: bir-proxy --server-name NAME [options] -- COMMAND [ARGS...]
   --header 'K: V'      a header for the remote server; wins over BIR_UPSTREAM_HEADERS
   --restart            restart a server that died, once, and repeat the host's handshake
   --lazy               start the server when it is needed; its handshake is answered from the last start
+  --no-record          relay and record nothing
+  --standalone         record by itself, and ship at once, without a look for a control server
+  --scope SCOPE        whose entry this is: project, local, or user; one of the user's records only in projects that are
+                       set up for it
   --version, --help
 
 environment:
@@ -24,7 +29,7 @@ environment:
   BIR_UPSTREAM_CONNECT_TIMEOUT_MS   budget for connecting (default 10000)
   BIR_UPSTREAM_MAX_MESSAGE_BYTES    hold messages of the server and refuse larger ones (default: no limit)
   BIR_PROXY_STAY_UP=1               stay when the server is gone, and answer every request with an error
-  BIR_OFF=1                         run the server itself, without the relay
+  BIR_OFF=1                         run the server itself, without the relay; a remote one is relayed and not recorded
   BIR_HOME                          the state directory (default ~/.baseinstrunner)
   BIR_LOG                           off, error, warn (default), info, debug; on stderr
 
@@ -46,6 +51,9 @@ pub(crate) struct Relay {
     pub(crate) target: Target,
     pub(crate) restart: bool,
     pub(crate) lazy: bool,
+    pub(crate) record: bool,
+    pub(crate) standalone: bool,
+    pub(crate) scope: Option<Scope>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -79,6 +87,10 @@ pub(crate) enum UsageError {
     Stray(String),
     #[error("unknown transport `{0}`; it is auto, http or sse")]
     BadTransport(String),
+    #[error("unknown scope `{0}`; it is user, project or local")]
+    BadScope(String),
+    #[error("`--no-record` and `--standalone` contradict each other")]
+    Contradiction,
     #[error("`{0}` belongs to `--url`")]
     OnlyRemote(&'static str),
     #[error("`{0}` belongs to a command, not to `--url`")]
@@ -89,6 +101,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, 
     let mut args = args.into_iter();
     let (mut name, mut url, mut transport, mut headers) = (None, None, None, Vec::new());
     let (mut restart, mut lazy, mut command) = (false, false, None);
+    let (mut record, mut standalone, mut scope) = (true, false, None);
     while let Some(arg) = args.next() {
         let text = arg.to_str().unwrap_or_default();
         let (key, inline) = match text.split_once('=') {
@@ -113,6 +126,9 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, 
             "--header" => headers.push(value("--header")?),
             "--restart" if inline.is_none() => restart = true,
             "--lazy" if inline.is_none() => lazy = true,
+            "--no-record" if inline.is_none() => record = false,
+            "--standalone" if inline.is_none() => standalone = true,
+            "--scope" => set_once(&mut scope, value("--scope")?, "--scope")?,
             "--help" | "-h" if inline.is_none() => return Ok(Parsed::Help),
             "--version" | "-V" if inline.is_none() => return Ok(Parsed::Version),
             _ if text.starts_with('-') => return Err(UsageError::UnknownOption(key.into())),
@@ -122,7 +138,17 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, 
     let target = target(command, url, transport, headers, restart, lazy)?;
     let name = name.ok_or(UsageError::NoServerName)?;
     let server_name = ServerName::new(&name).map_err(UsageError::BadServerName)?;
-    Ok(Parsed::Relay(Relay { server_name, target, restart, lazy }))
+    if !record && standalone {
+        return Err(UsageError::Contradiction);
+    }
+    let scope = match scope.as_deref() {
+        None => None,
+        Some("user") => Some(Scope::User),
+        Some("project") => Some(Scope::Project),
+        Some("local") => Some(Scope::Local),
+        Some(other) => return Err(UsageError::BadScope(other.into())),
+    };
+    Ok(Parsed::Relay(Relay { server_name, target, restart, lazy, record, standalone, scope }))
 }
 
 fn target(
@@ -204,6 +230,19 @@ mod tests {
     }
 
     #[test]
+    fn recording_is_on_unless_it_is_refused() {
+        let of = |line: &str| {
+            let r = relay(line);
+            (r.record, r.standalone, r.scope)
+        };
+        assert_eq!(of("--server-name a -- x"), (true, false, None));
+        assert_eq!(of("--server-name a --no-record -- x"), (false, false, None));
+        assert_eq!(of("--server-name a --standalone --scope user -- x"), (true, true, Some(Scope::User)));
+        assert_eq!(of("--server-name a --scope=project -- x"), (true, false, Some(Scope::Project)));
+        assert_eq!(of("--server-name a --url http://h --scope local"), (true, false, Some(Scope::Local)));
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         use UsageError as E;
         for (line, error) in [
@@ -221,6 +260,9 @@ mod tests {
             ("--server-name a --url u -- x", E::TwoTargets),
             ("--server-name a --url u --transport carrier-pigeon", E::BadTransport("carrier-pigeon".into())),
             ("--server-name a --transport sse -- x", E::OnlyRemote("--transport")),
+            ("--server-name a --scope galaxy -- x", E::BadScope("galaxy".into())),
+            ("--server-name a --no-record=1 -- x", E::UnknownOption("--no-record".into())),
+            ("--server-name a --no-record --standalone -- x", E::Contradiction),
             ("--server-name a --header A:1 -- x", E::OnlyRemote("--header")),
             ("--server-name a --url u --restart", E::OnlyChild("--restart")),
             ("--server-name a --url u --lazy", E::OnlyChild("--lazy")),

@@ -78,6 +78,15 @@ pub(crate) fn init(server_name: &str, level: Option<&str>) {
     }
 }
 
+/// What a panic says may hold bytes that passed, and they are not for a log: only its place is told.
+pub(crate) fn quiet_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
+        let thread = std::thread::current();
+        error!("a fault of our own{place}, thread {}", thread.name().unwrap_or("unnamed"));
+    }));
+}
+
 pub(crate) fn say(level: Level, text: fmt::Arguments<'_>) {
     let Some(log) = LOG.get() else { return };
     if log.level.is_none_or(|most| level > most) {

@@ -9,11 +9,14 @@ mod environment;
 mod exit;
 mod log;
 mod off;
+mod recording;
 mod remote;
 mod stdio;
 mod watch;
 
 use args::{Parsed, Relay, Target};
+use bir_record::state_dir::state_dir;
+use bir_tap::Tap;
 use bir_upstream::child::ChildCommand;
 use environment::Environment;
 use std::io::Write as _;
@@ -34,9 +37,8 @@ fn main() {
 }
 
 fn relay_one(relay: Relay) -> u8 {
-    let Relay { server_name, target, restart, lazy } = relay;
-    log::init(server_name.as_str(), std::env::var("BIR_LOG").ok().as_deref());
-    if let Target::Child { program, args } = &target
+    log::init(relay.server_name.as_str(), std::env::var("BIR_LOG").ok().as_deref());
+    if let Target::Child { program, args } = &relay.target
         && off::is_off()
     {
         log::flush();
@@ -44,24 +46,20 @@ fn relay_one(relay: Relay) -> u8 {
         complain(&failed.to_string());
         return failed.exit_code();
     }
+    log::quiet_panics();
     let environment = match Environment::take() {
         Ok(environment) => environment,
         Err(why) => return refuse(&why),
     };
     let Environment { headers: headers_variable, max_message, stay_up } = environment;
-    match target {
+    let (recorder, tap) = recording::prepare(&relay).unzip();
+    let tap = tap.map(|tap| Box::new(tap) as Box<dyn Tap>);
+    let Relay { server_name, target, restart, lazy, .. } = relay;
+    let code = match target {
         Target::Child { program, args } => {
             let command = ChildCommand::new(program, args);
-            let lazy = if lazy { off::state_dir() } else { None };
-            stdio::run(stdio::Options {
-                server_name,
-                command,
-                restart,
-                lazy,
-                stay_up,
-                max_message,
-                tap: None,
-            })
+            let lazy = if lazy { state_dir() } else { None };
+            stdio::run(stdio::Options { server_name, command, restart, lazy, stay_up, max_message, tap })
         }
         Target::Remote { url, transport, headers } => {
             let settings = remote::Settings {
@@ -73,11 +71,15 @@ fn relay_one(relay: Relay) -> u8 {
                 stay_up,
             };
             match remote::prepare(&settings) {
-                Ok(prepared) => remote::run(prepared, None),
-                Err(why) => refuse(&why),
+                Ok(prepared) => remote::run(prepared, tap),
+                Err(why) => return refuse(&why),
             }
         }
+    };
+    if let Some(recorder) = recorder {
+        recording::close(recorder);
     }
+    code
 }
 
 fn refuse(why: &str) -> u8 {

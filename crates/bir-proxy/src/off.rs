@@ -4,29 +4,31 @@
 //! which and below which the recorder is off; lines that begin with `#` are comments.
 
 use crate::log;
+use bir_record::state_dir::state_dir;
 use std::path::{Path, PathBuf};
 
-/// The state directory: `BIR_HOME`, else `~/.baseinstrunner`. Found from HOME, since hosts drop other variables.
-pub(crate) fn state_dir() -> Option<PathBuf> {
-    let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    set("BIR_HOME").or_else(|| {
-        set(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).map(|h| h.join(".baseinstrunner"))
-    })
+/// Whether the recorder is off here at the start; says which lines of the list are none.
+pub(crate) fn is_off() -> bool {
+    if let Some(list) = list() {
+        for line in entries(&list).filter(|line| !Path::new(line).is_absolute()) {
+            log::warn!("`{line}` in the file `off` is no absolute directory and switches nothing off");
+        }
+    }
+    is_off_now()
 }
 
 /// Whether the recorder is off here and now. A list that cannot be read switches nothing off: recording is not to stop by
 /// accident.
-pub(crate) fn is_off() -> bool {
+pub(crate) fn is_off_now() -> bool {
     if crate::environment::switch("BIR_OFF") {
         return true;
     }
-    let Some(Ok(list)) = state_dir().map(|dir| std::fs::read_to_string(dir.join("off"))) else {
-        return false;
-    };
-    for line in entries(&list).filter(|line| !Path::new(line).is_absolute()) {
-        log::warn!("`{line}` in the file `off` is no absolute directory and switches nothing off");
-    }
-    std::env::current_dir().is_ok_and(|here| covers(&list, &here, &|dir| dir.canonicalize().ok()))
+    let here = || std::env::current_dir().ok();
+    list().zip(here()).is_some_and(|(list, here)| covers(&list, &here, &|dir| dir.canonicalize().ok()))
+}
+
+fn list() -> Option<String> {
+    std::fs::read_to_string(state_dir()?.join("off")).ok()
 }
 
 fn entries(list: &str) -> impl Iterator<Item = &str> {

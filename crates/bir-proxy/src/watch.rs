@@ -1,6 +1,15 @@
 //! What ends a session from outside: signals, and the end of the host's process.
 
 use bir_upstream::child::Signal;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A signal that is to be passed on has come.
+static SIGNALLED: AtomicBool = AtomicBool::new(false);
+
+/// Whether a signal has asked for the end: nothing is waited for then.
+pub(crate) fn was_signalled() -> bool {
+    SIGNALLED.load(Ordering::Relaxed)
+}
 
 /// Calls `tell` for each signal that is to be passed on, from a thread of its own.
 #[cfg(unix)]
@@ -13,12 +22,14 @@ pub(crate) fn signals(tell: impl Fn(Signal) + Send + 'static) -> std::io::Result
     let mut signals = signal_hook::iterator::Signals::new(wanted.chain([SIGCHLD]))?;
     let run = move || {
         for signal in signals.forever() {
-            match signal {
-                SIGHUP => tell(Signal::Hangup),
-                SIGINT => tell(Signal::Interrupt),
-                SIGTERM => tell(Signal::Terminate),
-                _ => {}
-            }
+            let signal = match signal {
+                SIGHUP => Signal::Hangup,
+                SIGINT => Signal::Interrupt,
+                SIGTERM => Signal::Terminate,
+                _ => continue,
+            };
+            SIGNALLED.store(true, Ordering::Relaxed);
+            tell(signal);
         }
     };
     std::thread::Builder::new().name("signals".into()).spawn(run).map(drop)

@@ -16,6 +16,7 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 fn proxy(options: &[&str], script: &str, argument: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bir-proxy"));
     command.args(["--server-name", "x"]).args(options).args(["--", "sh", "-c", script]).arg(argument);
+    command.env("BIR_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/home"));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -11,6 +11,7 @@ const OPENINGS: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"server/
 fn open_after(wait: Duration, options: &[&str], command: &[&str]) -> Output {
     let mut proxy = Command::new(env!("CARGO_BIN_EXE_bir-proxy"))
         .args(["--server-name", "x"])
+        .env("BIR_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/home"))
         .args(options)
         .arg("--")
         .args(command)

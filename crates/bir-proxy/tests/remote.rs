@@ -125,7 +125,10 @@ struct Proxy {
 fn command(args: &[&str]) -> Command {
     bir_testkit::procs::heed_signals();
     let mut command = Command::new(env!("CARGO_BIN_EXE_bir-proxy"));
-    command.args(["--server-name", "t"]).args(args);
+    command
+        .args(["--server-name", "t"])
+        .args(args)
+        .env("BIR_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/home"));
     for name in
         ["BIR_UPSTREAM_HEADERS", "BIR_LOG", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "BIR_OFF"]
     {

@@ -82,7 +82,9 @@ fn hang(_: &str, reader: &mut BufReader<TcpStream>) {
 fn start(url: &str) -> (Child, ChildStdin) {
     bir_testkit::procs::heed_signals();
     let mut command = Command::new(env!("CARGO_BIN_EXE_bir-proxy"));
-    command.args(["--server-name", "t", "--url", url]);
+    command
+        .args(["--server-name", "t", "--url", url])
+        .env("BIR_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/home"));
     for name in ["BIR_LOG", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "BIR_OFF"] {
         command.env_remove(name);
     }

@@ -12,6 +12,9 @@ const MOST_ASKED: usize = 1024;
 /// Longest id that is followed, in bytes. Nobody's ids are longer, and what is followed stays in memory.
 const LONGEST_ID: usize = 4 * 1024;
 
+/// Longest `clientInfo` that is kept until the opening is answered, in bytes.
+const LONGEST_CLIENT: usize = 16 * 1024;
+
 /// A host request without an answer, as the wire wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unanswered {
@@ -36,6 +39,8 @@ pub struct Conversation<C> {
     /// A request that is no opening has passed.
     asked_more: bool,
     era: Option<Era>,
+    /// How the host named itself in the opening that is in flight; kept for a tap alone.
+    client: Option<Vec<u8>>,
 }
 
 impl<C: Clock> Conversation<C> {
@@ -52,6 +57,7 @@ impl<C: Clock> Conversation<C> {
             lost_tap: false,
             asked_more: false,
             era: None,
+            client: None,
         }
     }
 
@@ -167,6 +173,11 @@ impl<C: Clock> Conversation<C> {
     fn request(&mut self, message: &Message<'_>, envelope: &Envelope, id: &[u8]) {
         let asked = asked(envelope);
         self.asked_more |= !asked.is_opening();
+        if asked.is_opening() && self.tap.is_some() {
+            let field = if asked == Asked::Initialize { Field::InitClientInfo } else { Field::ClientInfo };
+            let client = envelope.span(field).and_then(|span| message.slice(span));
+            self.client = client.filter(|client| client.len() <= LONGEST_CLIENT).map(<[u8]>::to_vec);
+        }
         let call = (asked == Asked::ToolsCall).then(|| self.open_call(message, envelope));
         if let Some(evicted) = self.in_flight.insert(id, asked, call) {
             self.lose(evicted.key);
@@ -190,7 +201,8 @@ impl<C: Clock> Conversation<C> {
         if self.tap.is_some() {
             let host_call_id = envelope.text(Field::ToolUseId).or_else(|| envelope.text(Field::CallId));
             let arguments = envelope.span(Field::Arguments).map(|s| Payload::of(message, s));
-            self.tell(|at| Event::Began { call: key, tool, host_call_id, arguments, at });
+            let client = envelope.span(Field::ClientInfo).and_then(|span| message.slice(span));
+            self.tell(|at| Event::Began { call: key, tool, host_call_id, arguments, client, at });
         }
         OpenCall { key, leg: 1, tool_hash }
     }
@@ -215,7 +227,9 @@ impl<C: Clock> Conversation<C> {
             (Asked::Initialize | Asked::Discover, _, Some(span)) if !failed => {
                 let era = if asked == Asked::Initialize { Era::Legacy } else { Era::Modern };
                 self.era = Some(era);
-                self.tell(|at| Event::Connected { era, result: Payload::of(message, span), at });
+                let client = self.client.take();
+                let (result, client) = (Payload::of(message, span), client.as_deref());
+                self.tell(|at| Event::Connected { era, client, result, at });
             }
             (Asked::ToolsCall, Some(call), Some(span)) => {
                 self.close_call(envelope, &call, Payload::of(message, span), failed, ambiguous);

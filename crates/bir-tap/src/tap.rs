@@ -38,6 +38,9 @@ pub enum Event<'a> {
     Connected {
         /// By which of the two the host opened.
         era: Era,
+        /// `clientInfo` as the host wrote it in the opening: a JSON object that names it. Absent when it sent none, or one of
+        /// unreasonable length.
+        client: Option<&'a [u8]>,
         /// The answer's result.
         result: Payload<'a>,
         /// When the answer passed.
@@ -53,6 +56,8 @@ pub enum Event<'a> {
         host_call_id: Option<Cow<'a, str>>,
         /// `params.arguments`; absent when the host sent none.
         arguments: Option<Payload<'a>>,
+        /// `clientInfo` of this very request, as the modern era has it; a host of that era may call without an opening.
+        client: Option<&'a [u8]>,
         /// When the request passed.
         at: Moment,
     },

@@ -25,13 +25,17 @@ impl Tap for Told {
     fn observe(&mut self, event: Event<'_>) {
         let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
         let line = match event {
-            Event::Connected { era, result, .. } => format!("connected {era} {}", text(result.head)),
-            Event::Began { call, tool, host_call_id, arguments, at } => format!(
-                "{} began {tool} {} {} at {}",
+            Event::Connected { era, client, result, .. } => {
+                let by = client.map_or(String::new(), |c| format!(" by {}", text(c)));
+                format!("connected {era}{by} {}", text(result.head))
+            }
+            Event::Began { call, tool, host_call_id, arguments, client, at } => format!(
+                "{} began {tool} {} {} at {}{}",
                 call.0,
                 host_call_id.unwrap_or("-".into()),
                 arguments.map_or("-".into(), |a| text(a.head)),
-                at.epoch_ms
+                at.epoch_ms,
+                client.map_or(String::new(), |c| format!(" by {}", text(c))),
             ),
             Event::LegEnded { call, leg, result, .. } => {
                 format!("{} leg {leg} ended {}", call.0, text(result.head))
@@ -269,4 +273,32 @@ fn an_answer_with_a_byte_that_is_not_utf_8_is_an_answer() {
     let message = scanner.finish_whole(b"{\"id\":1,\"result\":{\"t\":\"caf\xe9\"}}");
     wire.conversation.observe(Direction::UpstreamToHost, &message);
     assert_eq!(wire.conversation.open_requests(), 0);
+}
+
+#[test]
+fn the_host_is_named_by_its_opening_or_by_its_call() {
+    let mut wire = Wire::new();
+    let opening = r#"{"id":0,"method":"initialize","params":{"clientInfo":{"name":"h","version":"1"}}}"#;
+    wire.host(opening);
+    wire.upstream(r#"{"id":0,"result":{}}"#);
+    // The opening of another start may be somebody else's, or nobody's.
+    wire.host(r#"{"id":1,"method":"initialize","params":{}}"#);
+    wire.upstream(r#"{"id":1,"result":{}}"#);
+    let meta = r#""_meta":{"io.modelcontextprotocol/clientInfo":{"name":"m"}}"#;
+    wire.host(&format!("{{\"id\":2,\"method\":\"server/discover\",\"params\":{{{meta}}}}}"));
+    wire.upstream(r#"{"id":2,"result":{}}"#);
+    wire.host(&format!("{{\"id\":3,\"method\":\"tools/call\",\"params\":{{\"name\":\"a\",{meta}}}}}"));
+    let long = "x".repeat(20_000);
+    wire.host(&format!(r#"{{"id":4,"method":"initialize","params":{{"clientInfo":{{"name":"{long}"}}}}}}"#));
+    wire.upstream(r#"{"id":4,"result":{}}"#);
+    assert_eq!(
+        wire.told(),
+        [
+            r#"connected legacy by {"name":"h","version":"1"} {}"#,
+            "connected legacy {}",
+            r#"connected modern by {"name":"m"} {}"#,
+            r#"0 began a - - at 3 by {"name":"m"}"#,
+            "connected legacy {}",
+        ]
+    );
 }

@@ -3,7 +3,7 @@
 //! Every byte of the command's stdout is kept as it came ([`StdioHost::stdout`]), lines are handed out one
 //! by one ([`StdioHost::line`]) without their newline. When the host is dropped, all processes that carry its
 //! mark in their environment ([`MARK`]) are killed, however they were started or re-parented; a program
-//! that starts its children with an emptied environment escapes that.
+//! that starts its children with an emptied environment escapes that. A command that is given no `BIR_HOME` gets an empty one.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
@@ -198,6 +198,14 @@ impl HostCommand {
         if self.marked {
             command.env(MARK, &mark);
         }
+        // What is recorded in a test is not for the state directory of whoever runs it.
+        let home = match self.env.iter().any(|(key, _)| key == "BIR_HOME") {
+            true => None,
+            false => Some(tempfile::tempdir()?),
+        };
+        if let Some(home) = &home {
+            command.env("BIR_HOME", home.path());
+        }
         let mut child = command.spawn()?;
         let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
         let stdout = Stream::collect(child.stdout.take().ok_or_else(missing)?, self.keep_stdout);
@@ -211,6 +219,7 @@ impl HostCommand {
             stderr,
             mark: self.marked.then(|| format!("{MARK}={mark}")),
             status: None,
+            _home: home,
         })
     }
 }
@@ -224,6 +233,8 @@ pub struct StdioHost {
     stderr: Arc<Stream>,
     mark: Option<String>,
     status: Option<ExitStatus>,
+    /// The state directory of a command that was given none; it goes with the host.
+    _home: Option<tempfile::TempDir>,
 }
 
 impl StdioHost {

@@ -9,6 +9,7 @@
 //! | an HTTP client with raw bytes | [`client`] |
 //! | processes as `/proc` shows them | [`procs`] |
 //! | programs of this workspace | [`bins`] |
+//! | a private PostgreSQL | [`postgres`] |
 //! | ids and values as they are written | [`raw`] |
 //!
 //! ```no_run
@@ -36,6 +37,7 @@ mod host;
 mod http1;
 pub mod log;
 mod pipe;
+pub mod postgres;
 pub mod procs;
 pub mod raw;
 mod script;

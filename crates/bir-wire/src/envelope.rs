@@ -79,6 +79,10 @@ fields! {
     ProtocolVersion,
     /// `params.protocolVersion`: what a host asks for in `initialize`
     InitProtocolVersion,
+    /// `params.clientInfo`: how a host names itself in `initialize`
+    InitClientInfo,
+    /// `params._meta["io.modelcontextprotocol/clientInfo"]`: how it names itself in each request (2026-07-28)
+    ClientInfo,
     /// `params._meta.progressToken`
     ProgressToken,
     /// `params.requestId` of `notifications/cancelled`
@@ -120,11 +124,13 @@ const fn bits(fields: &[Field]) -> u32 {
     bits
 }
 
-const IN_META: u32 = bits(&[Field::ToolUseId, Field::CallId, Field::ProtocolVersion, Field::ProgressToken]);
+const IN_META: u32 =
+    bits(&[Field::ToolUseId, Field::CallId, Field::ProtocolVersion, Field::ProgressToken, Field::ClientInfo]);
 const IN_PARAMS: u32 = IN_META
     | bits(&[
         Field::ToolName,
         Field::InitProtocolVersion,
+        Field::InitClientInfo,
         Field::RequestId,
         Field::Uri,
         Field::ParamsRequestState,

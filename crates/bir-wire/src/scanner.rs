@@ -108,6 +108,9 @@ pub enum Kind {
     NotJson(Fault),
 }
 
+/// A larger buffer for heads is given back when the next message begins.
+const HEAD_KEPT: usize = 64 << 10;
+
 /// Reads messages one after the other; buffers are reused from message to message.
 pub struct Scanner {
     machine: Machine,
@@ -193,6 +196,7 @@ impl Scanner {
     pub fn reset(&mut self) {
         self.machine.reset();
         self.head.clear();
+        self.head.shrink_to(HEAD_KEPT);
     }
 
     /// Bytes of memory that the scanner holds beside itself: the head, copied scalars, nesting and the elements of a

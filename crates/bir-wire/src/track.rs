@@ -384,6 +384,7 @@ fn exact(place: Place, key: &[u8]) -> Option<Field> {
             b"requestState" => Some(Field::ParamsRequestState),
             b"inputResponses" => Some(Field::InputResponses),
             b"protocolVersion" => Some(Field::InitProtocolVersion),
+            b"clientInfo" => Some(Field::InitClientInfo),
             _ => None,
         },
         Place::Meta => match key {
@@ -391,6 +392,7 @@ fn exact(place: Place, key: &[u8]) -> Option<Field> {
             b"callId" => Some(Field::CallId),
             b"claudecode/toolUseId" => Some(Field::ToolUseId),
             b"io.modelcontextprotocol/protocolVersion" => Some(Field::ProtocolVersion),
+            b"io.modelcontextprotocol/clientInfo" => Some(Field::ClientInfo),
             _ => None,
         },
         Place::Result => match key {

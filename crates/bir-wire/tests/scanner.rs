@@ -187,6 +187,7 @@ fn every_field_is_found_in_its_place_only() {
                 ("requestState", Field::ParamsRequestState),
                 ("inputResponses", Field::InputResponses),
                 ("protocolVersion", Field::InitProtocolVersion),
+                ("clientInfo", Field::InitClientInfo),
             ],
         ),
         (
@@ -197,6 +198,7 @@ fn every_field_is_found_in_its_place_only() {
                 ("callId", Field::CallId),
                 ("claudecode/toolUseId", Field::ToolUseId),
                 ("io.modelcontextprotocol/protocolVersion", Field::ProtocolVersion),
+                ("io.modelcontextprotocol/clientInfo", Field::ClientInfo),
             ],
         ),
         (

@@ -1,10 +1,14 @@
 //! The arguments, and mistakes in them as one line each: what, why, what to do.
 
+use crate::demo::DemoArgs;
+use crate::hub::{DownArgs, status::StatusArgs, up::UpArgs};
+use crate::login::{LoginArgs, LogoutArgs};
+use crate::runs::args::RunsArgs;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 
-/// Puts bir-proxy, a relay, in front of the MCP servers of coding agents.
+/// Records what coding agents do with their MCP servers.
 #[derive(Parser)]
 #[command(name = "bir", version, disable_help_subcommand = true)]
 pub(crate) struct Cli {
@@ -14,8 +18,32 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Record a session of an MCP server, and show it.
+    Demo(DemoArgs),
+    /// Start the hub of this machine.
+    Up(UpArgs),
+    /// End the hub of this machine.
+    Down(DownArgs),
+    /// Say which hub is in use, what waits for it, and whether anything is recorded.
+    Status(StatusArgs),
+    /// Look at what was recorded.
+    Runs(Box<RunsArgs>),
     /// Print the configuration entry that puts bir-proxy in front of an MCP server.
     Wrap(Box<WrapArgs>),
+    /// Sign in to a team's hub.
+    Login(LoginArgs),
+    /// Sign out of it.
+    Logout(LogoutArgs),
+    /// A small MCP server on stdio.
+    #[command(hide = true)]
+    SampleServer,
+    /// Become a program in a session of its own.
+    #[command(hide = true)]
+    Detach {
+        /// The program with its arguments.
+        #[arg(last = true)]
+        argv: Vec<OsString>,
+    },
 }
 
 /// How the entry is written.
@@ -90,8 +118,21 @@ pub(crate) struct WrapArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// A mistake in the arguments as one line.
-pub(crate) fn one_line(e: &clap::Error) -> String {
+/// The command that is meant, `bir runs list`, as far as the words name one.
+pub(crate) fn path(words: impl Iterator<Item = OsString>) -> String {
+    let mut command = Cli::command();
+    let mut path = String::from("bir");
+    for word in words {
+        let Some(next) = word.to_str().and_then(|word| command.find_subcommand(word)) else { break };
+        path.push(' ');
+        path.push_str(next.get_name());
+        command = next.clone();
+    }
+    path
+}
+
+/// A mistake in the arguments of the command `path` as one line.
+pub(crate) fn one_line(e: &clap::Error, path: &str) -> String {
     let text = |kind| match e.get(kind) {
         Some(ContextValue::String(s)) => s.clone(),
         Some(ContextValue::Strings(s)) => s.join(", "),
@@ -99,25 +140,35 @@ pub(crate) fn one_line(e: &clap::Error) -> String {
     };
     let in_notation = text(ContextKind::InvalidArg);
     let arg = without_value_name(&in_notation);
+    let is_wrap = path == "bir wrap";
     match e.kind() {
         ErrorKind::UnknownArgument if arg.starts_with('-') => {
             let near = text(ContextKind::SuggestedArg);
             let hint = if near.is_empty() { String::new() } else { format!("; did you mean `{near}`") };
-            format!(
-                "unknown option `{arg}`{hint}; see `bir wrap --help`, and give the server's own options after `--`"
-            )
+            let own = if is_wrap { ", and give the server's own options after `--`" } else { "" };
+            format!("unknown option `{arg}`{hint}; see `{path} --help`{own}")
         }
-        ErrorKind::UnknownArgument => {
+        ErrorKind::UnknownArgument if is_wrap => {
             format!("unexpected argument `{arg}`; the server's command goes after `--`: bir wrap -- {arg} …")
         }
+        ErrorKind::UnknownArgument => format!("unexpected argument `{arg}`; see `{path} --help`"),
         ErrorKind::InvalidSubcommand => {
-            format!("unknown command `{}`; see `bir --help`", text(ContextKind::InvalidSubcommand))
+            format!("unknown command `{}`; see `{path} --help`", text(ContextKind::InvalidSubcommand))
+        }
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            if path == "bir" =>
+        {
+            "no command; try `bir demo`, or see `bir --help`".into()
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            "no command; try `bir wrap -- COMMAND`, or see `bir --help`".into()
+            format!("no command; see `{path} --help`")
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let missing = in_notation.replace(['<', '>'], "");
+            format!("{missing} is missing; see `{path} --help`")
         }
         ErrorKind::InvalidValue if text(ContextKind::InvalidValue).is_empty() => {
-            format!("`{arg}` needs a value; see `bir wrap --help`")
+            format!("`{arg}` needs a value; see `{path} --help`")
         }
         ErrorKind::InvalidValue => {
             let (value, known) = (text(ContextKind::InvalidValue), text(ContextKind::ValidValue));
@@ -126,8 +177,7 @@ pub(crate) fn one_line(e: &clap::Error) -> String {
         _ => {
             let whole = e.to_string();
             let first = whole.lines().next().unwrap_or("wrong arguments").trim_start_matches("error: ");
-            let first = if in_notation.is_empty() { first.into() } else { first.replace(&in_notation, arg) };
-            format!("{first}; see `bir wrap --help`")
+            format!("{}; see `{path} --help`", without_value_names(first).trim_end_matches(':'))
         }
     }
 }
@@ -137,10 +187,21 @@ fn without_value_name(arg: &str) -> &str {
     arg.split_once(" <").map_or(arg, |(option, _)| option)
 }
 
+/// A whole line without the values' names.
+fn without_value_names(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once(" <") {
+        out.push_str(before);
+        rest = after.split_once('>').map_or("", |(_, rest)| rest);
+    }
+    out.push_str(rest);
+    out.replace(['<', '>'], "")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_arguments_are_consistent() {
@@ -160,9 +221,19 @@ mod tests {
             ("bir wrap --timeout soon -- y", "soon", "--help"),
             ("bir wrap --name", "`--name`", "needs a value"),
             ("bir wrap --name a --name b -- y", "'--name' cannot", "--help"),
+            ("bir runs", "no command", "bir runs --help"),
+            ("bir runs frob", "`frob`", "bir runs --help"),
+            ("bir runs show", "ID is missing", "bir runs show --help"),
+            ("bir runs list --limt 3", "`--limt`", "did you mean `--limit`"),
+            ("bir runs list --outcome good", "`--outcome` cannot be `good`", "ok, tool_error"),
+            ("bir runs list x", "`x`", "bir runs list --help"),
+            ("bir runs export --all run_1", "cannot be used", "bir runs export --help"),
+            ("bir login --device --email a@b", "cannot be used", "bir login --help"),
+            ("bir up now", "`now`", "bir up --help"),
         ] {
             let e = Cli::try_parse_from(line.split(' ')).err().unwrap();
-            let shown = one_line(&e);
+            let words = line.split(' ').skip(1).map(OsString::from);
+            let shown = one_line(&e, &path(words));
             assert!(shown.contains(what) && shown.contains(hint), "{line}: {shown}");
             assert!(!shown.contains(['\n', '<', '>']), "{line}: {shown}");
         }
@@ -174,7 +245,7 @@ mod tests {
             Cli::try_parse_from(["bir", "wrap", "--test", "--", "npx", "-y", "--name", "x", "--", "--test"])
                 .ok()
                 .unwrap();
-        let Command::Wrap(w) = c.command;
+        let Command::Wrap(w) = c.command else { panic!("another command") };
         assert_eq!(w.command, ["npx", "-y", "--name", "x", "--", "--test"]);
         assert!(w.test && w.name.is_none());
     }

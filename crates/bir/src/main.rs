@@ -1,19 +1,35 @@
 //! `bir`, the program that a person starts.
 //!
 //! ```text
-//! main ── cli (arguments, one line per mistake) ── wrap (an entry for a host's configuration)
-//!                                                    └── trial (starts the entry once, as a host would)
+//! main ── cli (arguments, one line per mistake)
+//!           ├── wrap (an entry for a host's configuration) ── trial (starts the entry once, as a host would)
+//!           ├── hub (up, down, status)   login (and logout)
+//!           ├── runs (list, show, follow, grep, diff, export, import, rm)
+//!           └── demo ── sample (a small MCP server)
+//!         home (state directory, client of the hub)   programs (bir-proxy, bir-hub)
+//!         out (what reaches the terminal)   ask (questions)   error
 //! ```
 //!
 //! Exit status: 0 done, 1 it could not be done, 2 the command line is wrong. On stdout is only what was asked for; hints,
 //! reports and errors go to stderr.
 
+mod ask;
 mod cli;
+mod demo;
+mod error;
+mod home;
+mod hub;
+mod login;
+mod out;
+mod programs;
+mod runs;
+mod sample;
 mod trial;
 mod wrap;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use error::CommandError;
 use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
@@ -23,12 +39,15 @@ const USAGE: u8 = 2;
 /// It could not be done.
 const FAILED: u8 = 1;
 
-/// Says something to the person on stderr. If nobody reads it, nothing is lost that anybody would read.
+/// Says something to the person on stderr. If nobody reads it, nothing is lost that anybody would read. It may hold text of
+/// others, so nothing that a terminal would obey is in it.
 fn say(text: impl Display) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let text = text.to_string();
+    let _ = writeln!(std::io::stderr().lock(), "{}", out::safe::block(&text));
 }
 
 fn main() -> ExitCode {
+    let path = cli::path(std::env::args_os().skip(1));
     let parsed = match cli::Cli::try_parse() {
         Ok(c) => c,
         Err(e) if matches!(e.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
@@ -36,18 +55,38 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Err(e) => {
-            say(format_args!("bir: {}", cli::one_line(&e)));
+            say(format_args!("bir: {}", cli::one_line(&e, &path)));
             return ExitCode::from(USAGE);
         }
     };
-    match parsed.command {
-        cli::Command::Wrap(args) => match wrap::run(*args) {
-            Ok(true) => ExitCode::SUCCESS,
-            Ok(false) => ExitCode::from(FAILED),
-            Err(e) => {
-                say(format_args!("bir wrap: {e}"));
-                ExitCode::from(if e.is_usage() { USAGE } else { FAILED })
-            }
-        },
+    let done = match parsed.command {
+        cli::Command::Wrap(args) => return wrap(*args),
+        cli::Command::Up(args) => hub::up::run(&args),
+        cli::Command::Down(args) => hub::down(&args),
+        cli::Command::Status(args) => hub::status::run(&args),
+        cli::Command::Login(args) => login::run(&args),
+        cli::Command::Logout(args) => login::logout(&args),
+        cli::Command::Runs(args) => runs::run(*args),
+        cli::Command::Demo(args) => demo::run(&args),
+        cli::Command::SampleServer => sample::serve(),
+        cli::Command::Detach { argv } => hub::detach(&argv),
+    };
+    match done {
+        Ok(()) | Err(CommandError::Closed) => ExitCode::SUCCESS,
+        Err(e) => {
+            say(format_args!("{path}: {e}"));
+            ExitCode::from(if matches!(e, CommandError::Usage(_)) { USAGE } else { FAILED })
+        }
+    }
+}
+
+fn wrap(args: cli::WrapArgs) -> ExitCode {
+    match wrap::run(args) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(FAILED),
+        Err(e) => {
+            say(format_args!("bir wrap: {e}"));
+            ExitCode::from(if e.is_usage() { USAGE } else { FAILED })
+        }
     }
 }

@@ -18,9 +18,9 @@ mod tree;
 
 use crate::wrap::Entry;
 use client::{Client, Handshake, Trouble};
-use process::Process;
 use std::time::{Duration, Instant};
 
+pub(crate) use process::{NoLine, Process};
 pub(crate) use report::{Answer, Failure};
 
 /// Starts the entry once; `limit` is for everything until the last answer.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! arguments ── request (checked) ── entry (name, program, args, env) ── format (JSON, TOML, YAML) ── stdout
-//!                 └ name (derived)      └ locate (where bir-proxy is)
+//!                 └ name (derived)      └ programs (where bir-proxy is)
 //! ```
 //!
 //! Secrets: headers go into the entry's environment as one JSON object, because arguments are visible to every user of a
@@ -11,11 +11,11 @@
 mod entry;
 mod format;
 mod header;
-mod locate;
 mod name;
 mod request;
 
 use crate::cli::{Format, WrapArgs};
+use crate::programs::{self, LocateError};
 use crate::{say, trial};
 use std::io::Write;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) enum WrapError {
     #[error(transparent)]
     Request(#[from] request::RequestError),
     #[error(transparent)]
-    Locate(#[from] locate::LocateError),
+    Locate(#[from] LocateError),
     #[error("failed to write the entry: {0}")]
     Write(#[from] std::io::Error),
 }
@@ -45,7 +45,7 @@ impl WrapError {
 pub(crate) fn run(args: WrapArgs) -> Result<bool, WrapError> {
     let (format, test, limit) = (args.format, args.test, Duration::from_secs(args.timeout));
     let request = request::Request::new(args)?;
-    let entry = Entry::new(&request, locate::proxy()?);
+    let entry = Entry::new(&request, programs::program(programs::PROXY)?);
     let text = format::render(&entry, format);
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;

@@ -32,9 +32,10 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    pub(crate) fn new() -> Self {
+    /// `keep`: bytes of the head of a message that streams that are kept for the observer.
+    pub(crate) fn new(keep: usize) -> Self {
         Self {
-            scanner: Scanner::new(Limits { keep: 0, ..Limits::default() }),
+            scanner: Scanner::new(Limits { keep, ..Limits::default() }),
             held: Vec::new(),
             upload: None,
             refused: false,

@@ -27,6 +27,7 @@ mod settings;
 use std::cell::Cell;
 use std::time::Duration;
 
+use bir_record::recorder::MAX_COPY;
 use bir_tap::{Conversation, SystemClock, Tap};
 use bir_upstream::http::HttpUpstream;
 
@@ -60,8 +61,10 @@ pub(crate) fn run(prepared: Prepared, tap: Option<Box<dyn Tap>>) -> u8 {
     code
 }
 
-async fn relay(prepared: Prepared, tap: Option<Box<dyn Tap>>) -> u8 {
+async fn relay(mut prepared: Prepared, tap: Option<Box<dyn Tap>>) -> u8 {
     let mut conversation = Conversation::new(SystemClock);
+    prepared.options.keep = if tap.is_some() { MAX_COPY } else { 0 };
+    let keep = prepared.options.keep;
     if let Some(tap) = tap {
         conversation.attach(tap);
     }
@@ -72,7 +75,7 @@ async fn relay(prepared: Prepared, tap: Option<Box<dyn Tap>>) -> u8 {
     let mut outside = Outside::watch();
     let code = tokio::select! {
         biased;
-        code = session(&upstream, &desk, stay_up, outside.hang_up()) => code,
+        code = session(&upstream, &desk, keep, stay_up, outside.hang_up()) => code,
         code = outside.end() => code,
     };
     // A second signal means at once.
@@ -87,6 +90,7 @@ async fn relay(prepared: Prepared, tap: Option<Box<dyn Tap>>) -> u8 {
 async fn session(
     upstream: &HttpUpstream<Desk>,
     desk: &Desk,
+    keep: usize,
     stay_up: bool,
     hang_up: impl Future<Output = ()>,
 ) -> u8 {
@@ -97,7 +101,7 @@ async fn session(
         }
     }
     let mut source = Source::stdin();
-    let mut lines = Lines::new();
+    let mut lines = Lines::new(keep);
     // Steps of reading the host: a step that is under way, or none any more.
     let reads = Cell::new(Some(0_u64));
     let reading = async {
@@ -145,7 +149,7 @@ async fn refuse_all(desk: &Desk, why: &str) -> u8 {
     /// How long is waited for the host's first request, so that it has an answer.
     const FIRST_WORDS: Duration = Duration::from_millis(250);
     let mut source = Source::stdin();
-    let mut lines = Lines::new();
+    let mut lines = Lines::new(0);
     let listening = async {
         while let Some(chunk) = source.chunk().await {
             if lines.refuse(chunk, desk, why).await {

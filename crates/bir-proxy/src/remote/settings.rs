@@ -52,6 +52,7 @@ pub(crate) fn prepare(settings: &Settings<'_>) -> Result<Prepared, String> {
         headers,
         connect_timeout,
         max_message_bytes: settings.max_message.map(|bytes| bytes as u64),
+        keep: 0,
         proxies,
         user_agent: HeaderValue::from_static(concat!("bir-proxy/", env!("CARGO_PKG_VERSION"))),
     };

@@ -66,6 +66,8 @@ pub(crate) struct Rules {
     pub(crate) frames_only: bool,
     /// `BIR_UPSTREAM_MAX_MESSAGE_BYTES`.
     pub(crate) max_message: Option<usize>,
+    /// Bytes of the head of a message that streams that are kept for whoever observes it.
+    pub(crate) keep: usize,
 }
 
 pub(crate) struct Flow {
@@ -77,7 +79,8 @@ pub(crate) struct Flow {
 
 impl Flow {
     pub(crate) fn new(rules: Rules) -> Self {
-        Self { rules, scanner: Scanner::new(Limits::default()), held: Vec::new(), state: State::Held }
+        let scanner = Scanner::new(Limits { keep: rules.keep, ..Limits::default() });
+        Self { rules, scanner, held: Vec::new(), state: State::Held }
     }
 
     /// Takes the next chunk.
@@ -262,8 +265,9 @@ mod tests {
     use super::*;
     use bir_wire::Field;
 
-    const FROM_UPSTREAM: Rules = Rules { frames_only: true, max_message: None };
-    const FROM_HOST: Rules = Rules { frames_only: false, max_message: None };
+    const KEEP: usize = 64 << 10;
+    const FROM_UPSTREAM: Rules = Rules { frames_only: true, max_message: None, keep: KEEP };
+    const FROM_HOST: Rules = Rules { frames_only: false, max_message: None, keep: KEEP };
 
     #[derive(Default)]
     struct Seen {
@@ -436,7 +440,7 @@ mod tests {
 
     #[test]
     fn the_operators_limit_is_on_the_message_without_its_line_end() {
-        let rules = Rules { frames_only: true, max_message: Some(8) };
+        let rules = Rules { frames_only: true, max_message: Some(8), keep: KEEP };
         for session in [&b"{\"id\":1}\n"[..], b"{\"id\":1}\r\n"] {
             for cut in 0..=session.len() {
                 let seen = through(rules, &[&session[..cut], &session[cut..]]);
@@ -461,7 +465,7 @@ mod tests {
 
     #[test]
     fn beyond_the_operators_limit_only_the_envelope_is_read() {
-        let rules = Rules { frames_only: true, max_message: Some(20) };
+        let rules = Rules { frames_only: true, max_message: Some(20), keep: KEEP };
         let session = b"{\"id\":1}\n{\"result\":\"0123456789\",\"id\":2}\n{\"id\":3,\"r\":12345}\n";
         for cut in 0..=session.len() {
             let seen = through(rules, &[&session[..cut], &session[cut..]]);

@@ -53,13 +53,13 @@ impl Drop for LastWords {
     }
 }
 
-/// Moves the host's messages until its input ends.
-pub(super) fn host_pump(shared: &Arc<Shared>, tell: &Sender<Event>) -> io::Result<()> {
+/// Moves the host's messages until its input ends. Of those that stream so many bytes are kept for the observer.
+pub(super) fn host_pump(shared: &Arc<Shared>, tell: &Sender<Event>, keep: usize) -> io::Result<()> {
     let (shared, tell, stdin) = (Arc::clone(shared), tell.clone(), host_stdin()?);
     thread("host", move || {
         let direction = Direction::HostToUpstream;
         let _last = LastWords { direction, tell, event: Some(Event::HostClosed) };
-        let rules = Rules { frames_only: false, max_message: None };
+        let rules = Rules { frames_only: false, max_message: None, keep };
         match pump::run(stdin, rules, &mut FromHost::new(&shared)) {
             End::Broken(e) | End::Refused(e) => log::warn!("{direction}: {e}"),
             End::Drained => {}

@@ -50,7 +50,7 @@ fn t80_a_recorder_that_panics_costs_the_record_and_no_byte() {
         assert_eq!(from_host.message(&scanner.finish_whole(asked)), Verdict::Forward);
     }
     let answers = b"{\"id\":1,\"result\":{}}\n{\"id\":1,\"result\":{}}\n";
-    let rules = Rules { frames_only: true, max_message: None };
+    let rules = Rules { frames_only: true, max_message: None, keep: 0 };
     assert!(matches!(pump::run(&answers[..], rules, &mut FromUpstream::new(&shared)), pump::End::Drained));
 
     assert_eq!(told.load(Ordering::Relaxed), 1, "it is asked no second time");

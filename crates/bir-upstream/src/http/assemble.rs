@@ -36,6 +36,8 @@ pub(crate) struct Assembler<I: Inbox> {
     refused: Option<Refusal>,
     hold: usize,
     limit: Option<u64>,
+    /// Bytes of a message that streams that are kept for whoever observes it.
+    keep: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +66,8 @@ enum Held {
 
 impl<I: Inbox> Assembler<I> {
     /// `hold`: bytes to hold before streaming. `limit`: the longest message that is let through; with one,
-    /// nothing streams.
-    pub(crate) fn new(hold: usize, limit: Option<u64>) -> Self {
+    /// nothing streams. `keep`: bytes of the head of what streams that are kept for whoever observes it.
+    pub(crate) fn new(hold: usize, limit: Option<u64>, keep: usize) -> Self {
         Self {
             scanner: None,
             held: Held::Nothing,
@@ -78,6 +80,7 @@ impl<I: Inbox> Assembler<I> {
             refused: None,
             hold: if limit.is_some() { usize::MAX } else { hold },
             limit,
+            keep,
         }
     }
 
@@ -193,17 +196,17 @@ impl<I: Inbox> Assembler<I> {
             return;
         }
         if let Some(large) = &mut self.large {
-            scanner(&mut self.scanner).push(&bytes);
+            scanner(&mut self.scanner, self.keep).push(&bytes);
             large.piece(bytes).await;
             return;
         }
         if self.refused.is_some() {
-            scanner(&mut self.scanner).push(&bytes);
+            scanner(&mut self.scanner, self.keep).push(&bytes);
             return;
         }
         if self.limit.is_some_and(|limit| self.length > limit) {
             let held = self.take_held();
-            let scanner = scanner(&mut self.scanner);
+            let scanner = scanner(&mut self.scanner, self.keep);
             scanner.push(&held);
             scanner.push(&bytes);
             self.refused = Some(Refusal::TooLarge);
@@ -229,7 +232,7 @@ impl<I: Inbox> Assembler<I> {
         // longer.
         let held = self.take_held();
         if self.begins_like_a_message() {
-            scanner(&mut self.scanner).push(&held);
+            scanner(&mut self.scanner, self.keep).push(&held);
             let mut large = inbox.open().await;
             large.piece(held).await;
             self.large = Some(large);
@@ -286,15 +289,15 @@ impl<I: Inbox> Assembler<I> {
             return Finished::Nothing;
         }
         let finished = if let Some(large) = self.large.take() {
-            let message = scanner(&mut self.scanner).finish();
+            let message = scanner(&mut self.scanner, self.keep).finish();
             look(&message, None);
             large.end(&message).await;
             Finished::HandedOn
         } else if self.refused == Some(Refusal::TooLarge) {
-            Finished::TooLarge(answers(&scanner(&mut self.scanner).finish()))
+            Finished::TooLarge(answers(&scanner(&mut self.scanner, self.keep).finish()))
         } else if self.begins_like_a_message() && self.refused.is_none() {
             let bytes = self.take_held();
-            let message = scanner(&mut self.scanner).finish_whole(&bytes);
+            let message = scanner(&mut self.scanner, self.keep).finish_whole(&bytes);
             match look(&message, Some(&bytes)) {
                 Verdict::HandOn => {
                     inbox.message(bytes.clone(), &message).await;
@@ -339,8 +342,8 @@ fn answers(message: &Message<'_>) -> Vec<Option<Bytes>> {
     }
 }
 
-fn scanner(place: &mut Option<Box<Scanner>>) -> &mut Scanner {
-    place.get_or_insert_with(|| Box::new(Scanner::new(Limits { keep: 0, ..Limits::default() })))
+fn scanner(place: &mut Option<Box<Scanner>>, keep: usize) -> &mut Scanner {
+    place.get_or_insert_with(|| Box::new(Scanner::new(Limits { keep, ..Limits::default() })))
 }
 
 /// What happens to a message that was looked at. A streamed one is on its way already.

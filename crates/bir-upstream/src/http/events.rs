@@ -96,7 +96,7 @@ fn is_useless(message: &Message<'_>, belongs: &Belongs<'_>) -> bool {
 impl<I: Inbox> Shared<I> {
     pub(crate) fn assembler(&self, belongs: &Belongs<'_>) -> Assembler<I> {
         let hold = if belongs.is_tools_list() { mirror::MAX_LIST } else { HOLD };
-        Assembler::new(hold, self.options.max_message_bytes)
+        Assembler::new(hold, self.options.max_message_bytes, self.options.keep)
     }
 
     /// Reads messages from an event stream until it ends. How it ended makes no difference: what counts is

@@ -65,6 +65,8 @@ pub struct HttpOptions {
     pub connect_timeout: Duration,
     /// The longest answer that is let through (`BIR_UPSTREAM_MAX_MESSAGE_BYTES`); `None` for any length.
     pub max_message_bytes: Option<u64>,
+    /// Bytes of the head of a message that streams that are kept for whoever observes it; 0 where nobody does.
+    pub keep: usize,
     /// The proxies to go through.
     pub proxies: Proxies,
     /// `User-Agent`.
@@ -94,6 +96,7 @@ pub(crate) struct Settings {
     pub(crate) headers: UpstreamHeaders,
     pub(crate) connect_timeout: Duration,
     pub(crate) max_message_bytes: Option<u64>,
+    pub(crate) keep: usize,
 }
 
 /// A remote MCP server.
@@ -114,6 +117,7 @@ impl<I: Inbox> HttpUpstream<I> {
                 headers: options.headers,
                 connect_timeout: options.connect_timeout,
                 max_message_bytes: options.max_message_bytes,
+                keep: options.keep,
             },
             client,
             inbox,

@@ -295,6 +295,7 @@ pub fn options(url: &str) -> HttpOptions {
         headers: UpstreamHeaders::default(),
         connect_timeout: Duration::from_secs(5),
         max_message_bytes: None,
+        keep: 0,
         proxies: Proxies::none(),
         user_agent: HeaderValue::from_static("test"),
     }

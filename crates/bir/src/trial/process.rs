@@ -18,7 +18,7 @@ const DRAIN: Duration = Duration::from_millis(200);
 /// Between two looks at a process that is ending.
 const POLL: Duration = Duration::from_millis(5);
 
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<Vec<u8>>,
@@ -52,7 +52,7 @@ impl Ended {
 
 /// Why there is no line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum NoLine {
+pub(crate) enum NoLine {
     Late,
     Closed,
 }
@@ -62,6 +62,11 @@ impl Process {
         tree::adopt_orphans();
         let mut command = Command::new(&entry.command);
         command.args(&entry.args).envs(entry.env.iter().map(|(k, v)| (k, v)));
+        Self::open(command)
+    }
+
+    /// Starts a program whose orphans are its own to end, as those of the proxy are.
+    pub(crate) fn open(mut command: Command) -> Result<Self, Error> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -84,13 +89,13 @@ impl Process {
     }
 
     /// Writes one line. That nobody reads it any more is found out by the one who waits for the answer.
-    pub(super) fn send(&mut self, line: &str) {
+    pub(crate) fn send(&mut self, line: &str) {
         if let Some(stdin) = &mut self.stdin {
             let _ = stdin.write_all(format!("{line}\n").as_bytes());
         }
     }
 
-    pub(super) fn line(&mut self, until: Instant) -> Result<Vec<u8>, NoLine> {
+    pub(crate) fn line(&mut self, until: Instant) -> Result<Vec<u8>, NoLine> {
         match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(l) => Ok(l),
             Err(RecvTimeoutError::Timeout) => Err(NoLine::Late),
@@ -110,7 +115,16 @@ impl Process {
     }
 
     /// Ends the whole tree: closes its input, asks, kills.
-    pub(super) fn end(mut self) -> Ended {
+    pub(super) fn end(self) -> Ended {
+        self.close(tree::kill_orphans)
+    }
+
+    /// Ends it and its process group, and leaves other children of this program alone.
+    pub(crate) fn leave(self) -> Ended {
+        self.close(|| ())
+    }
+
+    fn close(mut self, then: impl FnOnce()) -> Ended {
         self.stdin = None;
         let mut status = self.wait(EOF_GRACE);
         if status.is_none() {
@@ -123,7 +137,7 @@ impl Process {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
-        tree::kill_orphans();
+        then();
         let _ = self.stderr_closed.recv_timeout(DRAIN);
         let stderr = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).lines();
         Ended { status, stderr }

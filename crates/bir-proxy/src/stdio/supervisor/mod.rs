@@ -63,6 +63,7 @@ impl Supervisor {
             }
         };
         let mut conversation = Conversation::new(SystemClock);
+        let keep = crate::recording::keep(tap.is_some());
         if let Some(tap) = tap {
             conversation.attach(tap);
         }
@@ -77,7 +78,7 @@ impl Supervisor {
             command,
             events,
             tell,
-            rules: Rules { frames_only: true, max_message },
+            rules: Rules { frames_only: true, max_message, keep },
             restarts_left: u32::from(restart),
             child: None,
             start: 0,
@@ -109,7 +110,7 @@ impl Supervisor {
             }
             self.shared.gone.store(true, Ordering::Release);
         }
-        if let Err(e) = start::host_pump(&self.shared, &self.tell) {
+        if let Err(e) = start::host_pump(&self.shared, &self.tell, self.rules.keep) {
             log::error!("no thread for the host's messages: {e}");
             return exit::UPSTREAM;
         }

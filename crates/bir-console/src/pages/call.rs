@@ -1,0 +1,349 @@
+//! One entry of a run's timeline: a call with its payloads, or a loss.
+
+use crate::json::{self, Block};
+use crate::text::{Html, plain, text};
+use crate::timeline::{Call, State, run_path};
+use crate::units::{bytes, count, duration, grouped, offset};
+use crate::view::Run;
+use bir_model::record::{Leg, Lost, Source, Step};
+use bir_model::{Outcome, RunId};
+
+/// So much of payloads stands in one page; the payloads of further calls are one click away.
+const PAYLOADS_IN_A_PAGE: usize = 512 * 1024;
+
+/// How an outcome is called.
+pub(super) fn outcome_label(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Ok => "ok",
+        Outcome::ToolError => "tool error",
+        Outcome::RpcError => "protocol error",
+        Outcome::Timeout => "timeout",
+        Outcome::Cancelled => "cancelled",
+        Outcome::Denied => "denied",
+        Outcome::Unknown => "unknown",
+    }
+}
+
+/// What an outcome means, where its name does not say it all.
+fn outcome_about(outcome: Outcome) -> Option<&'static str> {
+    Some(match outcome {
+        Outcome::Ok | Outcome::ToolError => return None,
+        Outcome::RpcError => {
+            "The server, or the proxy in its place, answered with a JSON-RPC error: the tool did not run to its end."
+        }
+        Outcome::Timeout => {
+            "Nobody answered within the host's limit. The tool may have done its work all the same."
+        }
+        Outcome::Cancelled => {
+            "The host withdrew the call before its answer. The tool may have done its work all the same."
+        }
+        Outcome::Denied => "The host's user or policy refused the call: the tool did not run.",
+        Outcome::Unknown => {
+            "The call began, and nothing says how it ended: the host, the server or the recorder was gone before the answer. \
+             The tool may have done its work."
+        }
+    })
+}
+
+/// How much of the page's room for payloads is left.
+pub(super) struct Payloads {
+    run: RunId,
+    left: usize,
+    any: bool,
+}
+
+impl Payloads {
+    pub(super) fn new(run: RunId) -> Self {
+        Self { run, left: PAYLOADS_IN_A_PAGE, any: false }
+    }
+
+    /// Takes room for one call. The first call of a page always has it, so that every payload is seen on some page.
+    fn take(&mut self, size: usize) -> bool {
+        let fits = size <= self.left || !self.any;
+        if fits {
+            self.any = true;
+            self.left = self.left.saturating_sub(size);
+        }
+        fits
+    }
+}
+
+/// A payload with its heading.
+pub(super) struct Payload {
+    pub(super) title: &'static str,
+    pub(super) note: Option<String>,
+    pub(super) parts: Vec<Part>,
+    /// The whole as JSON, where the parts are a reading of it.
+    pub(super) json: Option<Html>,
+    /// Names the boxes for those who cannot see where they stand.
+    pub(super) label: String,
+    pub(super) is_error: bool,
+}
+
+/// A part of a payload.
+pub(super) enum Part {
+    /// JSON or text.
+    Pre(Html),
+    /// Something that is named, not shown.
+    Named(String),
+}
+
+/// One round in which the server asked for input.
+pub(super) struct Round {
+    pub(super) title: String,
+    pub(super) asked: Html,
+    pub(super) answered: Option<Html>,
+}
+
+/// What the template prints for a call.
+pub(super) struct CallEntry {
+    pub(super) index: u32,
+    pub(super) number: String,
+    pub(super) offset: String,
+    pub(super) tool: Html,
+    pub(super) server: Option<Html>,
+    pub(super) find: String,
+    pub(super) mark: &'static str,
+    pub(super) label: &'static str,
+    pub(super) duration: Option<String>,
+    pub(super) x: String,
+    pub(super) width: String,
+    pub(super) failed: bool,
+    pub(super) version: String,
+    pub(super) notes: Vec<Html>,
+    pub(super) facts: Vec<(&'static str, Html)>,
+    /// What led to the call: reasoning, arguments.
+    pub(super) before: Vec<Payload>,
+    /// What came of it: result, error.
+    pub(super) after: Vec<Payload>,
+    pub(super) rounds: Vec<Round>,
+    /// Where the payloads are, and how large, when this page has no room for them.
+    pub(super) elsewhere: Option<(String, String)>,
+    pub(super) ambiguous: bool,
+}
+
+/// What the template prints for a loss.
+pub(super) struct LossEntry {
+    pub(super) id: String,
+    pub(super) follows: u32,
+    pub(super) what: String,
+    pub(super) why: Html,
+}
+
+/// One entry.
+pub(super) enum Entry {
+    /// A call.
+    Call(Box<CallEntry>),
+    /// A loss.
+    Loss(LossEntry),
+}
+
+/// Microseconds as milliseconds, for the coordinates of a bar.
+pub(super) fn ms(us: u64) -> String {
+    format!("{}.{:03}", us / 1_000, us % 1_000)
+}
+
+impl Entry {
+    pub(super) fn loss(lost: &Lost, follows: u32) -> Self {
+        let what = match (lost.calls, lost.records) {
+            (0, 0) => "Something was lost here".to_owned(),
+            (0, n) => format!("{} lost here", count(n, "record was", "records were")),
+            (n, _) => format!("{} lost here", count(n, "call was", "calls were")),
+        };
+        let why = match lost.reason.as_str() {
+            "backlog" => text(
+                "More calls came in than could be written down in time. The calls themselves were not held up.",
+            ),
+            "spool_full" => text(
+                "The spool on the machine was at its bound, and the oldest went first: the hub was not reached for too long.",
+            ),
+            "disk" => text("The machine's disk could not be written to."),
+            "damaged" => text("What had been written down was damaged when it was read again."),
+            "refused" => text("The hub refused what it was sent."),
+            other => text(&format!("The recorder's reason: {other}.")),
+        };
+        Self::Loss(LossEntry { id: lost.id.to_string(), follows, what, why })
+    }
+
+    pub(super) fn call(call: &Call<'_>, run: &Run, axis_us: u64, room: &mut Payloads) -> Option<Self> {
+        let row = call.row()?;
+        let tool = row.tool.as_deref().unwrap_or(&row.tool_name);
+        let (mark, label) = match call.state {
+            State::Ended(Outcome::Ok) => ("ok", "ok"),
+            State::Ended(outcome @ (Outcome::ToolError | Outcome::RpcError)) => {
+                ("bad", outcome_label(outcome))
+            }
+            State::Ended(outcome) => ("odd", outcome_label(outcome)),
+            State::Running => ("run", "running"),
+            State::NoEnd => ("odd", "no end"),
+        };
+        // One server is named in the header already.
+        let server = row.server.as_deref().filter(|_| run.servers.len() != 1);
+        let size = payload_size(call);
+        let here = room.take(size);
+        let (before, after) = if here { payloads(call, tool) } else { (Vec::new(), Vec::new()) };
+        // What runs is drawn longer each time; everything else changes when its state does.
+        let grows = if call.state == State::Running { call.duration_us } else { 0 };
+        Some(Self::Call(Box::new(CallEntry {
+            index: call.index,
+            number: grouped(u64::from(call.index / 2) + 1),
+            offset: offset(call.start_us / 1_000),
+            tool: text(tool),
+            server: server.map(text),
+            find: plain(&format!("{tool} {} {label}", row.server.as_deref().unwrap_or_default()))
+                .to_lowercase(),
+            mark,
+            label,
+            duration: (call.state != State::NoEnd).then(|| duration(call.duration_us)),
+            x: ms(call.start_us.min(axis_us)),
+            width: ms(call.duration_us.min(axis_us)),
+            failed: call.failed(),
+            version: format!("{}-{label}-{grows}-{}", u8::from(call.begin.is_some()), u8::from(here)),
+            notes: notes(call),
+            facts: facts(row, tool),
+            before,
+            after,
+            rounds: if here { rounds(call) } else { Vec::new() },
+            elsewhere: (!here).then(|| (run_path(room.run, call.index), bytes(size as u64))),
+            ambiguous: ambiguous(call),
+        })))
+    }
+}
+
+fn ambiguous(call: &Call<'_>) -> bool {
+    [call.begin, call.end].into_iter().flatten().any(|s| s.ambiguous)
+}
+
+fn payload_size(call: &Call<'_>) -> usize {
+    let len = |text: &Option<String>| text.as_deref().map_or(0, str::len);
+    let rows = [call.begin, call.end].into_iter().flatten();
+    rows.map(|s| {
+        let legs: usize = s.legs.iter().map(|l| l.asked.len() + len(&l.answered)).sum();
+        len(&s.tool_input)
+            + len(&s.model_input)
+            + len(&s.context)
+            + len(&s.tool_output)
+            + len(&s.tool_error)
+            + legs
+    })
+    .sum()
+}
+
+fn notes(call: &Call<'_>) -> Vec<Html> {
+    let mut notes = Vec::new();
+    match call.state {
+        State::Ended(outcome) => notes.extend(outcome_about(outcome).map(text)),
+        State::NoEnd => notes.push(text("The run is over, and the row that ends this call was not recorded. The tool may have done its work.")),
+        State::Running => notes.push(text("No answer so far.")),
+    }
+    if ambiguous(call) {
+        notes.push(text(
+            "Ambiguous: the host used the same request id for several calls at once, so which answer belongs to which call is a guess.",
+        ));
+    }
+    if call.begin.is_none() {
+        notes.push(text(
+            "The row that begins this call is not here: it was lost, or stands on the page before.",
+        ));
+    }
+    notes
+}
+
+fn facts(row: &Step, tool: &str) -> Vec<(&'static str, Html)> {
+    let mut facts = Vec::new();
+    if row.tool_name != tool {
+        facts.push(("Named by the host", text(&row.tool_name)));
+    }
+    if let Some(server) = &row.server {
+        facts.push(("Server", text(server)));
+    }
+    if let Some(id) = &row.call_id {
+        facts.push(("Call id", text(id)));
+    }
+    if let Some(id) = &row.agent_id {
+        facts.push(("Sub-agent", text(id)));
+    }
+    let seen: Vec<&str> = row
+        .sources
+        .iter()
+        .map(|s| match s {
+            Source::Hook => "hook",
+            Source::Proxy => "proxy",
+        })
+        .collect();
+    if !seen.is_empty() {
+        facts.push(("Seen by", text(&seen.join(" and "))));
+    }
+    facts
+}
+
+/// Payloads before and after, in the order in which they are read.
+fn payloads(call: &Call<'_>, tool: &str) -> (Vec<Payload>, Vec<Payload>) {
+    let plain_payload = |title, payload: &String, note| Payload {
+        title,
+        note,
+        parts: vec![Part::Pre(json::html(payload))],
+        json: None,
+        label: plain(&format!("{title} of {tool}")),
+        is_error: false,
+    };
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    if let Some(row) = call.begin {
+        before.extend(row.context.as_ref().map(|p| plain_payload("Reasoning before it", p, None)));
+        before.extend(
+            row.model_input.as_ref().map(|p| plain_payload("Arguments as the model wrote them", p, None)),
+        );
+        before.extend(row.tool_input.as_ref().map(|p| plain_payload("Arguments", p, size_note(row))));
+    }
+    if let Some(row) = call.end {
+        let error_note = if row.tool_output.is_none() { size_note(row) } else { None };
+        let error = row.tool_error.as_ref().map(|p| plain_payload("Error", p, error_note));
+        after.extend(error.map(|p| Payload { is_error: true, ..p }));
+        after.extend(row.tool_output.as_ref().map(|payload| {
+            let (parts, json) = read(payload);
+            let is_error = row.outcome == Some(Outcome::ToolError);
+            Payload { parts, json, is_error, ..plain_payload("Result", payload, size_note(row)) }
+        }));
+    }
+    (before, after)
+}
+
+/// `1.2 MiB on the wire, cut`
+fn size_note(row: &Step) -> Option<String> {
+    let size = row.original_bytes.map(|n| format!("{} on the wire", bytes(n)));
+    let cut = row.truncated.then(|| "cut to fit".to_owned());
+    let parts: Vec<String> = [size, cut].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// A result: its content blocks where it has some, else its JSON.
+fn read(payload: &str) -> (Vec<Part>, Option<Html>) {
+    let Some(blocks) = json::blocks(payload) else { return (vec![Part::Pre(json::html(payload))], None) };
+    let parts = blocks.into_iter().map(|block| match block {
+        Block::Text(inner) if json::is_structured(&inner) => Part::Pre(json::html(&inner)),
+        Block::Text(inner) => Part::Pre(text(&inner)),
+        Block::Named { kind, what, size } => {
+            let size = size.map(|n| format!(", {} as base64", bytes(n))).unwrap_or_default();
+            Part::Named(plain(&format!("{}: {what}{size}", kind.replace('_', " "))))
+        }
+    });
+    (parts.collect(), Some(json::html(payload)))
+}
+
+fn rounds(call: &Call<'_>) -> Vec<Round> {
+    let legs = call.end.map(|e| e.legs.as_slice()).unwrap_or_default();
+    legs.iter().map(round).collect()
+}
+
+fn round(leg: &Leg) -> Round {
+    let waited = leg.answered_at.map(|at| at.saturating_sub(leg.asked_at));
+    let title = match waited {
+        Some(ms) => format!(
+            "Round {}: the server asked, the host answered after {}",
+            leg.leg,
+            duration(ms.saturating_mul(1_000))
+        ),
+        None => format!("Round {}: the server asked, and the host never answered", leg.leg),
+    };
+    Round { title, asked: json::html(&leg.asked), answered: leg.answered.as_deref().map(json::html) }
+}

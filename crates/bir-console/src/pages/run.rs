@@ -1,0 +1,226 @@
+//! One run: its header, its timeline, its end.
+
+use super::call::{Entry, Part, Payloads};
+use super::runs::{host_name, last_part, lossy};
+use super::{Keys, Shell, print};
+use crate::json;
+use crate::text::{Html, plain, text, text_up_to};
+use crate::timeline::{Frame, Item, Timeline, run_duration, run_path};
+use crate::units::{When, count, duration, grouped};
+use crate::view::RunView;
+use askama::Template;
+use bir_model::record::EndReason;
+
+/// A prompt or answer up to this length is shown at once, a longer one behind its beginning.
+const SHORT_TEXT: usize = 600;
+
+/// A text that may be long.
+struct LongText {
+    start: Html,
+    /// The whole, when the start is not.
+    whole: Option<Html>,
+}
+
+impl LongText {
+    fn new(raw: &str) -> Self {
+        if raw.chars().nth(SHORT_TEXT).is_none() {
+            Self { start: text(raw), whole: None }
+        } else {
+            Self { start: text_up_to(raw, SHORT_TEXT / 2), whole: Some(text(raw)) }
+        }
+    }
+}
+
+struct Server {
+    name: Html,
+    about: Option<Html>,
+}
+
+/// What the header shows.
+struct Head {
+    id: String,
+    heading: Html,
+    prompt: Option<LongText>,
+    going_on: bool,
+    end: &'static str,
+    tier: &'static str,
+    tier_about: &'static str,
+    host: Option<Html>,
+    project: Option<(Html, String)>,
+    servers: Vec<Server>,
+    began: When,
+    duration: String,
+    calls: String,
+    failed: Option<String>,
+    lossy: Option<String>,
+    session: Option<Html>,
+    metadata: Option<Html>,
+    metrics: Option<Html>,
+    version: String,
+}
+
+impl Head {
+    fn new(view: &RunView) -> Self {
+        let run = &view.run;
+        let prompt = run.input.as_deref().map(str::trim).filter(|p| !p.is_empty());
+        let servers: Vec<&str> = run.servers.iter().map(|s| s.name.as_str()).collect();
+        let heading = match prompt {
+            Some(prompt) => text_up_to(prompt.lines().next().unwrap_or(prompt), 120),
+            None if servers.is_empty() => text("Standalone run"),
+            None => text_up_to(&format!("Standalone run with {}", servers.join(", ")), 120),
+        };
+        Self {
+            id: run.id.to_string(),
+            heading,
+            prompt: prompt
+                .filter(|p| p.lines().nth(1).is_some() || p.chars().nth(120).is_some())
+                .map(LongText::new),
+            going_on: run.ended_at.is_none(),
+            end: match run.end_reason {
+                _ if run.ended_at.is_none() => "going on",
+                Some(EndReason::Idle) => "finished: no call for a while",
+                Some(EndReason::Abandoned) => "abandoned: its recorder ended without a word",
+                Some(EndReason::Closed) | None => "finished",
+            },
+            tier: run.tier.as_str(),
+            tier_about: match run.tier {
+                bir_model::Tier::Bound => "seen by the host's hooks and by proxies",
+                bir_model::Tier::Standalone => "seen by one proxy alone: no prompt, no final answer",
+            },
+            host: run.host.as_ref().map(|h| host_name(&h.app, h.version.as_deref())),
+            project: run.project.as_deref().map(|p| (text(last_part(p)), plain(p))),
+            servers: run.servers.iter().map(server).collect(),
+            began: When::new(run.started_at, view.now),
+            duration: duration(run_duration(run.started_at, run.ended_at, view.now)),
+            calls: grouped(run.calls.into()),
+            failed: (run.failed_calls > 0).then(|| format!("{} failed", grouped(run.failed_calls.into()))),
+            lossy: lossy(run),
+            session: view.session_id.as_deref().map(text),
+            metadata: view.metadata.as_deref().map(json::html),
+            metrics: view.metrics.as_deref().map(json::html),
+            version: format!(
+                "{}-{}-{}-{}-{}",
+                run.last_at,
+                run.ended_at.unwrap_or(0),
+                run.calls,
+                run.failed_calls,
+                run.lost_calls
+            ),
+        }
+    }
+}
+
+/// Name of a server, and what it says of itself: `everything · Everything Server 2.0, modern era`.
+fn server(server: &bir_model::record::ServerInfo) -> Server {
+    let title = server.title.as_deref().filter(|t| *t != server.name).unwrap_or_default();
+    let version = server.version.as_deref().unwrap_or_default();
+    let own = format!("{title} {version}");
+    let era = server.era.map(|e| format!("{e} era"));
+    let about: Vec<&str> =
+        [own.trim(), era.as_deref().unwrap_or_default()].into_iter().filter(|p| !p.is_empty()).collect();
+    Server { name: text(&server.name), about: (!about.is_empty()).then(|| text(&about.join(", "))) }
+}
+
+/// What is kept up to date: header, timeline, end.
+struct Live {
+    head: Head,
+    entries: Vec<Entry>,
+    from: u32,
+    axis: String,
+    empty: bool,
+    answer: Option<LongText>,
+    next: Option<(String, String)>,
+}
+
+impl Live {
+    fn new(view: &RunView, first: bool) -> Self {
+        let run = &view.run;
+        let frame = Frame {
+            started_at: run.started_at,
+            last_at: run.last_at,
+            ended: run.ended_at.is_some(),
+            now: view.now,
+            first,
+            more: view.next.is_some(),
+        };
+        let timeline = Timeline::new(&view.steps, &view.losses, frame);
+        let mut payloads = Payloads::new(run.id);
+        let entries: Vec<Entry> = timeline
+            .items
+            .iter()
+            .filter_map(|item| match item {
+                Item::Call(call) => Entry::call(call, run, timeline.axis_us, &mut payloads),
+                Item::Loss(lost, follows) => Some(Entry::loss(lost, *follows)),
+            })
+            .collect();
+        let next = view.next.map(|from| {
+            let lost = match timeline.lost_later {
+                0 => String::new(),
+                n => format!("{} after this point could not be kept.", count(n, "call", "calls")),
+            };
+            (run_path(run.id, from), lost)
+        });
+        Self {
+            head: Head::new(view),
+            empty: entries.is_empty(),
+            entries,
+            from: view.from,
+            axis: super::call::ms(timeline.axis_us),
+            answer: view
+                .final_output
+                .as_deref()
+                .filter(|a| next.is_none() && !a.trim().is_empty())
+                .map(LongText::new),
+            next,
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "run.html")]
+struct RunPage {
+    shell: Shell,
+    live: Live,
+    /// Where changes are heard of, and where the rows come from.
+    stream: Option<String>,
+    rows: String,
+    first: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "run_live.html")]
+struct RunRows {
+    live: Live,
+}
+
+/// One run with its timeline. While it goes on, its last page keeps itself up to date.
+#[must_use]
+pub fn run_page(view: &RunView) -> String {
+    let id = view.run.id;
+    let live = Live::new(view, view.from == 0);
+    let title = match view.run.input.as_deref() {
+        Some(prompt) => plain(&prompt.chars().take(60).collect::<String>()),
+        None => format!("Run of {}", live.head.began.exact),
+    };
+    let last_index = view.steps.last().map(|s| s.step_index);
+    let follows = view.run.ended_at.is_none() && view.next.is_none();
+    print(&RunPage {
+        shell: Shell::new(&title, view.viewer.as_ref(), Keys::Run),
+        stream: follows.then(|| match last_index {
+            Some(index) => format!("/recordings/runs/{id}/stream?after={index}"),
+            None => format!("/recordings/runs/{id}/stream"),
+        }),
+        rows: format!("/runs/{id}/rows"),
+        first: (view.from > 0).then(|| run_path(id, 0)),
+        live,
+    })
+}
+
+/// The same run's header, the entries from the index `from` on, and its end: what a page that is open puts in the place of
+/// its own. The view's steps are those from that index on.
+#[must_use]
+pub fn run_rows(view: &RunView, from: u32) -> String {
+    let mut live = Live::new(view, from == 0);
+    live.from = from;
+    print(&RunRows { live })
+}

@@ -1,0 +1,278 @@
+// The console in the browser: times of the viewer's zone, live rows, keys. Every page can be read without it.
+//
+// Live rows are never built here. An event says that something changed; what changed is fetched as HTML from the hub, which
+// made the page itself, and put in place entry by entry, so that focus and unfolded entries stay.
+
+const one = (selector, root = document) => root.querySelector(selector);
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+// Times
+
+const exact = new Intl.DateTimeFormat(undefined, {
+  year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
+});
+
+function ago(ms) {
+  const s = Math.floor(ms / 1000);
+  const days = Math.floor(s / 86400);
+  const plural = (n, unit) => `${n} ${unit}${n === 1 ? "" : "s"} ago`;
+  if (s < 10) return "just now";
+  if (s < 60) return `${s} s ago`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ago`;
+  if (s < 86400) return `${Math.floor(s / 3600)} h ago`;
+  if (days < 30) return plural(days, "day");
+  return days < 365 ? plural(Math.floor(days / 30), "month") : plural(Math.floor(days / 365), "year");
+}
+
+function times(root = document) {
+  for (const time of all("time[datetime]", root)) {
+    const at = new Date(time.dateTime);
+    if (Number.isNaN(at.getTime())) continue;
+    const shown = exact.format(at);
+    if ("ago" in time.dataset) {
+      time.title = shown;
+      time.textContent = ago(Date.now() - at);
+    } else {
+      time.title = time.dateTime;
+      time.textContent = shown;
+    }
+  }
+}
+
+// Live
+
+const RETRY_MS = 5000;
+const state = one("#state");
+
+function show(name, text) {
+  state.hidden = false;
+  state.dataset.state = name;
+  one(".state-text", state).textContent = text;
+}
+
+function tell(text) {
+  one("#status").textContent = text;
+}
+
+// Runs `work` soon after it was asked for, at most once in `pause` ms, and never twice at a time.
+function doorbell(pause, work) {
+  let waiting = false, busy = false, again = false;
+  const run = async () => {
+    waiting = false;
+    busy = true;
+    try {
+      await work();
+    } catch {
+      show("off", "not connected");
+      setTimeout(ring, RETRY_MS);
+    }
+    busy = false;
+    if (again) { again = false; ring(); }
+  };
+  const ring = () => {
+    if (busy) again = true;
+    else if (!waiting) { waiting = true; setTimeout(run, pause); }
+  };
+  return ring;
+}
+
+async function fragment(path) {
+  const answer = await fetch(path, { headers: { accept: "text/html" } });
+  if (!answer.ok || answer.redirected) throw new Error(`${path}: ${answer.status}`);
+  const holder = document.createElement("template");
+  holder.innerHTML = await answer.text();
+  times(holder.content);
+  return holder.content;
+}
+
+function listen(path, events, ring) {
+  const source = new EventSource(path);
+  let lost = false;
+  source.onopen = () => {
+    show("live", "live");
+    if (lost) ring();
+    lost = false;
+  };
+  source.onerror = () => {
+    lost = true;
+    show("off", source.readyState === EventSource.CLOSED ? "not connected" : "connecting again");
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => listen(path, events, ring), RETRY_MS);
+  };
+  for (const name of events) source.addEventListener(name, ring);
+  source.addEventListener("end", () => { source.close(); ring(); });
+  return source;
+}
+
+// Makes the children of `list` those of `fresh`, from the entry `from` on: equal ones stay, changed ones are replaced.
+function merge(list, fresh, keep) {
+  const before = new Map([...list.children].map((entry) => [entry.id, entry]));
+  let at = keep ? keep.nextElementSibling : list.firstElementChild;
+  let added = 0;
+  for (const entry of [...fresh.children]) {
+    const old = before.get(entry.id);
+    before.delete(entry.id);
+    if (old && old.dataset.v === entry.dataset.v) {
+      if (old === at) at = at.nextElementSibling;
+      else list.insertBefore(old, at);
+      continue;
+    }
+    if (old) {
+      const focused = old.contains(document.activeElement);
+      if (one("details[open]", old)) one("details", entry)?.setAttribute("open", "");
+      if (old === at) at = at.nextElementSibling;
+      old.remove();
+      list.insertBefore(entry, at);
+      if (focused) one(".item", entry)?.focus({ preventScroll: true });
+    } else {
+      entry.classList.add("new");
+      list.insertBefore(entry, at);
+      added += 1;
+    }
+  }
+  while (at) {
+    const gone = at;
+    at = at.nextElementSibling;
+    gone.remove();
+  }
+  return added;
+}
+
+function liveList(table) {
+  const ring = doorbell(600, async () => {
+    const content = await fragment(table.dataset.rows);
+    const body = one("tbody", table);
+    const fresh = document.createElement("tbody");
+    fresh.append(...content.children);
+    merge(body, fresh, null);
+    table.hidden = !body.children.length;
+    one("#empty").hidden = !table.hidden;
+  });
+  listen(table.dataset.stream, ["run"], ring);
+}
+
+function liveRun(run) {
+  const list = one("#calls");
+  const ring = doorbell(250, async () => {
+    // What can still change begins with the first call that runs, else with the last one.
+    const running = one(".call .mark.run", list)?.closest("li") ?? all(".call", list).at(-1);
+    const from = running ? Number(running.dataset.index) : Number(list.dataset.from);
+    const content = await fragment(`${run.dataset.rows}?from=${from}`);
+    swap("#head", content);
+    swap("#tail", content);
+    const fresh = one("#calls", content);
+    let keep = running?.previousElementSibling ?? null;
+    if (!running) keep = null;
+    const added = merge(list, fresh, keep);
+    list.dataset.axis = fresh.dataset.axis;
+    one("#no-calls").hidden = list.children.length > 0;
+    for (const svg of all(".track svg", list)) svg.setAttribute("viewBox", `0 0 ${fresh.dataset.axis} 8`);
+    search();
+    if (added) tell(`${added} more`);
+    if (!one("#head .going")) {
+      show("done", "finished");
+      tell("The run is finished");
+      source.close();
+    }
+  });
+  const source = listen(run.dataset.stream, ["step", "run"], ring);
+}
+
+function swap(selector, content) {
+  const old = one(selector), fresh = one(selector, content);
+  if (!old || !fresh || old.innerHTML === fresh.innerHTML) return;
+  const open = all("details", old).map((d) => d.open);
+  all("details", fresh).forEach((d, i) => { d.open = open[i] ?? false; });
+  if (!old.contains(document.activeElement)) old.replaceWith(fresh);
+}
+
+// A call whose payloads had no room in the page is fetched when it is unfolded.
+document.addEventListener("toggle", async (event) => {
+  const entry = event.target.closest?.("li.call[data-elsewhere]");
+  if (!entry || !event.target.open || event.target.parentElement !== entry) return;
+  entry.removeAttribute("data-elsewhere");
+  try {
+    const content = await fragment(`${one("#run").dataset.rows}?from=${entry.dataset.index}&limit=2`);
+    const fresh = one(`#${CSS.escape(entry.id)} .inside`, content);
+    if (fresh) one(".inside", entry).replaceWith(fresh);
+  } catch {
+    entry.setAttribute("data-elsewhere", "");
+  }
+}, true);
+
+// Finding calls
+
+const find = one("#find");
+
+function search() {
+  const words = (find?.value ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  for (const entry of all("#calls > li")) {
+    entry.hidden = words.length > 0 && !words.every((word) => (entry.dataset.find ?? "").includes(word));
+  }
+}
+
+// Keys
+
+const items = () => all(".item").filter((item) => item.offsetParent !== null);
+
+function move(to) {
+  const list = items();
+  if (!list.length) return;
+  const at = list.findIndex((item) => item === document.activeElement || item.closest("li, tr").contains(document.activeElement));
+  const next = typeof to === "function" ? to(list, at) : list[to < 0 ? Math.max(at - 1, 0) : Math.min(at + 1, list.length - 1)];
+  next?.focus();
+  next?.closest("li, tr").scrollIntoView({ block: "nearest" });
+}
+
+const folds = () => items().map((item) => item.parentElement).filter((parent) => parent.matches("details"));
+
+const KEYS = {
+  j: () => move(1),
+  k: () => move(-1),
+  g: () => move((list) => list[0]),
+  G: () => move((list) => list.at(-1)),
+  "/": () => (find ?? one("#filter"))?.focus(),
+  "?": () => help.showModal(),
+  o: () => {
+    const fold = document.activeElement.closest("#calls > li")?.querySelector("details");
+    if (fold) { fold.open = !fold.open; one("summary", fold).focus(); }
+  },
+  O: () => {
+    const list = folds();
+    const open = list.some((fold) => !fold.open);
+    for (const fold of list) fold.open = open;
+  },
+  f: () => move((list, at) => {
+    const failed = (item) => "failed" in item.closest("li, tr").dataset;
+    return list.slice(at + 1).find(failed) ?? list.find(failed);
+  }),
+  u: () => { if (one("#run")) location.assign("/runs"); },
+};
+
+const help = one("#help");
+
+function keys() {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || help.open) return;
+    if (event.target.matches("input, textarea, select")) {
+      if (event.key === "Escape") event.target.blur();
+      return;
+    }
+    const act = Object.hasOwn(KEYS, event.key) ? KEYS[event.key] : null;
+    if (act) { event.preventDefault(); act(); }
+  });
+  const button = one("#help-button");
+  button.hidden = false;
+  button.addEventListener("click", () => help.showModal());
+}
+
+times();
+setInterval(() => times(), 30000);
+if (help) keys();
+if (find) {
+  one(".find").hidden = false;
+  find.addEventListener("input", search);
+}
+const table = one("#runs[data-stream]");
+if (table) liveList(table);
+const run = one("#run[data-stream]");
+if (run) liveRun(run);

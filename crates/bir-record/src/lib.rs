@@ -1,0 +1,33 @@
+//! From what passes on the wire to what is kept.
+//!
+//! ```text
+//!  Raw ── redact ──▶ SafeRecord ── spool ──▶ files ── ship ──▶ hub
+//! ```
+//!
+//! | module | does |
+//! |---|---|
+//! | [`recorder`] | from what the relay tells to rows of a run, on a thread of its own |
+//! | [`redact`] | takes secrets out and cuts to size; the only maker of [`Redacted`] |
+//! | [`spool`] | append-only files, one set a run, bounded, safe at every point of a crash |
+//! | [`ship`] | sends what is spooled, in order, and deletes it when it is booked |
+//! | [`hub`] | how a hub is found and spoken to |
+//! | [`config`] | `config.toml` of the state directory |
+//! | [`state_dir`] | where all of this lives |
+
+pub mod config;
+pub mod hub;
+pub mod recorder;
+pub mod redact;
+mod safe;
+pub mod ship;
+pub mod spool;
+pub mod state_dir;
+
+pub use safe::{Raw, Redacted, RedactedText, SafeLeg, SafePayload, SafeRecord};
+
+/// The id of the row that ends a call, from the id of the row that begins it: whoever has to end a call in the place of
+/// another ends it under the same id.
+#[must_use]
+pub fn response_id(selected: bir_model::StepId) -> bir_model::StepId {
+    bir_model::StepId::from_uuid(uuid::Uuid::from_u128(selected.uuid().as_u128() ^ 1))
+}

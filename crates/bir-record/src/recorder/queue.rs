@@ -1,0 +1,314 @@
+//! The bounded queue between the relay and the recorder's thread.
+//!
+//! Its lock is held for nanoseconds on both sides. When it is full the oldest call goes, with everything of it, and is
+//! counted: what is new says more about what goes on.
+
+use super::Farewell;
+use super::told::{Opening, Told, What};
+use bir_tap::CallKey;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+/// Most events that wait.
+pub(super) const MAX_EVENTS: usize = 250;
+/// Most bytes of payload that wait: 4 MiB.
+pub(super) const MAX_BYTES: usize = 4 << 20;
+
+/// When a parked recorder is woken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wake {
+    /// By the next event.
+    Next,
+    /// When the queue is a quarter full.
+    Quarter,
+    /// By the end alone.
+    End,
+}
+
+/// What did not fit.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Losses {
+    /// Calls of which something is missing.
+    pub(super) calls: u64,
+    /// Those of them that had begun before: what follows of them is missing.
+    pub(super) cut: Vec<CallKey>,
+}
+
+pub(super) struct Queue {
+    inner: Mutex<Inner>,
+    /// Nobody wants to know: the tap does not even copy.
+    deaf: AtomicBool,
+    done: Mutex<Done>,
+    is_done: Condvar,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Done {
+    /// There is no thread.
+    Idle,
+    Running,
+    Over,
+}
+
+struct Inner {
+    told: VecDeque<Told>,
+    bytes: usize,
+    losses: Losses,
+    opening: Option<Opening>,
+    wake: Option<Wake>,
+    thread: Option<Thread>,
+    farewell: Option<Farewell>,
+}
+
+impl Queue {
+    pub(super) fn new() -> Self {
+        Self {
+            inner: Mutex::new(Inner {
+                told: VecDeque::new(),
+                bytes: 0,
+                losses: Losses::default(),
+                opening: None,
+                wake: None,
+                thread: None,
+                farewell: None,
+            }),
+            deaf: AtomicBool::new(false),
+            done: Mutex::new(Done::Idle),
+            is_done: Condvar::new(),
+        }
+    }
+
+    pub(super) fn is_deaf(&self) -> bool {
+        self.deaf.load(Ordering::Relaxed)
+    }
+
+    /// Nothing more is wanted, and what waits is dropped; or everything is again.
+    pub(super) fn set_deaf(&self, deaf: bool) {
+        self.deaf.store(deaf, Ordering::Relaxed);
+        if deaf {
+            let mut inner = self.lock();
+            (inner.told, inner.bytes, inner.losses) = (VecDeque::new(), 0, Losses::default());
+        }
+    }
+
+    /// Adds an event. Never waits.
+    pub(super) fn push(&self, told: Told) {
+        let mut inner = self.lock();
+        let bytes = told.bytes();
+        while inner.told.len() >= MAX_EVENTS || (inner.bytes + bytes > MAX_BYTES && !inner.told.is_empty()) {
+            inner.drop_oldest();
+        }
+        inner.bytes += bytes;
+        inner.told.push_back(told);
+        let is_due = match inner.wake {
+            Some(Wake::Next) => true,
+            Some(Wake::Quarter) => inner.told.len() >= MAX_EVENTS / 4 || inner.bytes >= MAX_BYTES / 4,
+            Some(Wake::End) | None => false,
+        };
+        if is_due {
+            inner.wake = None;
+            let thread = inner.thread.clone();
+            drop(inner);
+            thread.inspect(Thread::unpark);
+        }
+    }
+
+    /// Whoever opened the connection last is who speaks.
+    pub(super) fn opened(&self, opening: Opening) {
+        self.lock().opening = Some(opening);
+    }
+
+    pub(super) fn take_opening(&self) -> Option<Opening> {
+        self.lock().opening.take()
+    }
+
+    /// Takes everything that waits; `into` must be empty, and its buffer is used next.
+    pub(super) fn take(&self, into: &mut VecDeque<Told>) -> Losses {
+        let mut inner = self.lock();
+        std::mem::swap(&mut inner.told, into);
+        inner.bytes = 0;
+        std::mem::take(&mut inner.losses)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().told.is_empty()
+    }
+
+    /// The recorder's thread waits until the deadline, or until it is woken.
+    pub(super) fn park(&self, deadline: Option<Instant>, wake: Wake) {
+        let mut inner = self.lock();
+        let is_due = match wake {
+            Wake::Next => !inner.told.is_empty(),
+            Wake::Quarter => inner.told.len() >= MAX_EVENTS / 4 || inner.bytes >= MAX_BYTES / 4,
+            Wake::End => false,
+        };
+        if is_due || inner.farewell.is_some() {
+            return;
+        }
+        inner.wake = Some(wake);
+        inner.thread.get_or_insert_with(std::thread::current);
+        drop(inner);
+        match deadline {
+            Some(at) => std::thread::park_timeout(at.saturating_duration_since(Instant::now())),
+            None => std::thread::park(),
+        }
+        self.lock().wake = None;
+    }
+
+    /// How the relay has ended, once it has.
+    pub(super) fn farewell(&self) -> Option<Farewell> {
+        self.lock().farewell
+    }
+
+    /// The relay has ended.
+    pub(super) fn close(&self, farewell: Farewell) {
+        let thread = {
+            let mut inner = self.lock();
+            inner.farewell = Some(farewell);
+            inner.thread.clone()
+        };
+        thread.inspect(Thread::unpark);
+    }
+
+    /// A thread is about to be started.
+    pub(super) fn begins(&self) {
+        *self.done() = Done::Running;
+    }
+
+    /// The thread is over, or was never to be had.
+    pub(super) fn is_over(&self) {
+        *self.done() = Done::Over;
+        self.is_done.notify_all();
+    }
+
+    /// Waits for the end of the thread, if there is one.
+    pub(super) fn wait_done(&self, budget: Duration) {
+        let running = |done: &mut Done| *done == Done::Running;
+        drop(self.is_done.wait_timeout_while(self.done(), budget, running));
+    }
+
+    fn done(&self) -> MutexGuard<'_, Done> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn drop_oldest(&mut self) {
+        let Some(oldest) = self.told.front() else { return };
+        let call = oldest.call;
+        self.losses.calls += 1;
+        if !matches!(oldest.what, What::Began { .. }) {
+            self.losses.cut.push(call);
+        }
+        self.told.retain(|told| told.call != call);
+        self.bytes = self.told.iter().map(Told::bytes).sum();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bir_model::Outcome;
+    use bir_tap::{Moment, Payload};
+
+    use super::super::told::Value;
+
+    fn at() -> Moment {
+        Moment { epoch_ms: 0, instant: Instant::now() }
+    }
+
+    fn began(call: u64) -> Told {
+        let what = What::Began { tool: String::new(), host_call_id: None, arguments: None };
+        Told { call: CallKey(call), at: at(), what }
+    }
+
+    fn ended(call: u64, bytes: usize) -> Told {
+        let answer = Value::of(Payload { head: &vec![b' '; bytes], len: bytes as u64 });
+        let what = What::Ended { outcome: Outcome::Ok, answer, ambiguous: false };
+        Told { call: CallKey(call), at: at(), what }
+    }
+
+    fn calls(queue: &Queue) -> (Vec<u64>, Losses) {
+        let mut into = VecDeque::new();
+        let losses = queue.take(&mut into);
+        (into.iter().map(|told| told.call.0).collect(), losses)
+    }
+
+    #[test]
+    fn the_oldest_call_makes_room_with_all_that_is_known_of_it() {
+        let queue = Queue::new();
+        for call in 0..125 {
+            queue.push(began(call));
+            queue.push(ended(call, 0));
+        }
+        queue.push(began(125));
+        queue.push(ended(125, 0));
+        let (kept, losses) = calls(&queue);
+        assert_eq!((kept.len(), kept[0], kept[249]), (250, 1, 125));
+        assert_eq!(losses, Losses { calls: 1, cut: vec![] });
+        assert_eq!(calls(&queue), (vec![], Losses::default()));
+    }
+
+    #[test]
+    fn what_is_missing_of_a_call_that_had_begun_is_named() {
+        let queue = Queue::new();
+        queue.push(ended(7, 0));
+        for call in 10..260 {
+            queue.push(began(call));
+        }
+        let (kept, losses) = calls(&queue);
+        assert_eq!((kept.len(), kept[0]), (250, 10));
+        assert_eq!(losses, Losses { calls: 1, cut: vec![CallKey(7)] });
+    }
+
+    #[test]
+    fn payload_is_bounded_in_bytes() {
+        let queue = Queue::new();
+        for call in 0..9 {
+            queue.push(ended(call, 1 << 20));
+        }
+        let (kept, losses) = calls(&queue);
+        assert_eq!(kept, [5, 6, 7, 8]);
+        assert_eq!(losses.calls, 5);
+        queue.push(ended(9, MAX_BYTES));
+        assert_eq!(calls(&queue).0, [9], "one that fits alone is kept");
+    }
+
+    #[test]
+    fn a_deaf_queue_is_empty_and_hears_again() {
+        let queue = Queue::new();
+        queue.push(began(1));
+        queue.set_deaf(true);
+        assert!(queue.is_deaf() && queue.is_empty());
+        queue.set_deaf(false);
+        queue.push(began(2));
+        assert_eq!(calls(&queue).0, [2]);
+    }
+
+    #[test]
+    fn the_thread_is_woken_by_what_it_waits_for() {
+        for (wake, events) in [(Wake::Next, 1), (Wake::Quarter, 62), (Wake::End, 0)] {
+            let queue = std::sync::Arc::new(Queue::new());
+            let parked = queue.clone();
+            let thread = std::thread::spawn(move || parked.park(None, wake));
+            while queue.lock().wake.is_none() {
+                std::thread::yield_now();
+            }
+            for call in 0..events {
+                assert!(queue.lock().wake.is_some(), "woken too early");
+                queue.push(began(call));
+            }
+            if wake == Wake::End {
+                queue.close(Farewell::Clean);
+            }
+            thread.join().unwrap();
+        }
+    }
+}

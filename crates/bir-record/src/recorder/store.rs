@@ -1,0 +1,205 @@
+//! The real thing behind the traits: configuration, redactor, spool and shipper of a state directory.
+
+use super::keep::{Keep, Open, Scrub};
+use super::{Level, Say};
+use crate::config::{Config, Exclude};
+use crate::redact::{RedactionKey, Redactor};
+use crate::ship::{self, ShipOptions, Shipper};
+use crate::spool::{RunWriter, Spool};
+use crate::{Raw, Redacted, SafeRecord, state_dir};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often what was written is brought to the disk itself, at most: a loss of power costs no more than this.
+const SYNC_EVERY: Duration = Duration::from_secs(1);
+
+/// A state directory that nobody has looked into yet.
+pub(super) struct Store {
+    dir: PathBuf,
+    server: String,
+    say: Say,
+}
+
+impl Store {
+    pub(super) fn new(dir: PathBuf, server: String, say: Say) -> Self {
+        Self { dir, server, say }
+    }
+}
+
+impl Open for Store {
+    type Scrub = Scrubber;
+    type Keep = Keeper;
+
+    fn open(&mut self, warn: &mut dyn FnMut(&str)) -> Result<(Scrubber, Keeper), String> {
+        let dir = &self.dir;
+        let in_dir = |e: std::io::Error| format!("the state directory {} cannot be used: {e}", dir.display());
+        state_dir::ensure(dir).map_err(in_dir)?;
+        let (config, warnings) = Config::load(dir);
+        warnings.iter().for_each(|warning| warn(warning));
+        let key = RedactionKey::load_or_create(dir).map_err(in_dir)?;
+        let (redactor, warnings) = Redactor::new(key, config.redact);
+        warnings.iter().for_each(|warning| warn(warning));
+        let here = std::env::current_dir().unwrap_or_default();
+        let scrubber =
+            Scrubber { redactor, exclude: config.record.exclude, server: self.server.clone(), here };
+        let keeper = Keeper {
+            dir: dir.clone(),
+            spool: Spool::new(dir, config.record.spool_limit),
+            hub: config.hub,
+            say: Arc::clone(&self.say),
+            writer: None,
+            pending: Vec::new(),
+            shipper: None,
+            unsynced: false,
+            synced_at: Instant::now(),
+        };
+        Ok((scrubber, keeper))
+    }
+}
+
+/// The redactor, and what is not to be recorded.
+pub(super) struct Scrubber {
+    redactor: Redactor,
+    exclude: Vec<Exclude>,
+    server: String,
+    here: PathBuf,
+}
+
+impl Scrub for Scrubber {
+    fn payload(&self, raw: Raw<'_>) -> Redacted {
+        self.redactor.payload(raw)
+    }
+
+    fn name(&self, text: &str) -> String {
+        self.redactor.name(text)
+    }
+
+    fn excludes(&self, tool: &str, arguments: Option<Raw<'_>>) -> bool {
+        if self.exclude.is_empty() {
+            return false;
+        }
+        let by_path = self.exclude.iter().any(|exclude| matches!(exclude, Exclude::Path(_)));
+        let texts = arguments.filter(|_| by_path).map(|raw| strings(raw.head)).unwrap_or_default();
+        self.exclude.iter().any(|exclude| exclude.covers(&self.server, tool, &self.here, &texts))
+    }
+}
+
+/// Every string of a JSON value, names of members too, also where the value is cut off.
+fn strings(json: &[u8]) -> Vec<String> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while let Some(begin) = json[at..].iter().position(|&b| b == b'"').map(|n| at + n) {
+        let mut end = begin + 1;
+        while let Some(&b) = json.get(end).filter(|&&b| b != b'"') {
+            end += if b == b'\\' { 2 } else { 1 };
+        }
+        let Some(token) = json.get(begin..=end) else { break };
+        found.extend(serde_json::from_slice::<String>(token).ok());
+        at = end + 1;
+    }
+    found
+}
+
+/// The spool and the shipper.
+pub(super) struct Keeper {
+    dir: PathBuf,
+    spool: Spool,
+    /// Where the configuration says that records go.
+    hub: Option<String>,
+    say: Say,
+    writer: Option<RunWriter>,
+    /// Appended and not written yet.
+    pending: Vec<SafeRecord>,
+    shipper: Option<Shipper>,
+    unsynced: bool,
+    synced_at: Instant,
+}
+
+impl Keeper {
+    fn sync(&mut self) {
+        if let Some(writer) = self.writer.as_mut().filter(|_| self.unsynced) {
+            // What the disk refuses now it is asked for again with the next records.
+            self.unsynced = writer.sync().is_err();
+            self.synced_at = Instant::now();
+        }
+    }
+}
+
+impl Keep for Keeper {
+    fn begin(&mut self, run: SafeRecord) -> bool {
+        self.end();
+        self.writer = self.spool.begin(&run).ok();
+        self.writer.is_some()
+    }
+
+    fn append(&mut self, record: SafeRecord) {
+        self.pending.push(record);
+    }
+
+    fn end(&mut self) {
+        self.flush();
+        self.sync();
+        if let Some(writer) = self.writer.take() {
+            writer.end();
+        }
+    }
+
+    fn flush(&mut self) {
+        if let Some(writer) = self.writer.as_mut().filter(|_| !self.pending.is_empty()) {
+            writer.append(&self.pending);
+            self.unsynced = true;
+        }
+        self.pending.clear();
+    }
+
+    fn rest(&mut self) {
+        // The shipper does it too, on its own thread.
+        if self.shipper.is_none() && self.synced_at.elapsed() >= SYNC_EVERY {
+            self.sync();
+        }
+    }
+
+    fn ship(&mut self) {
+        if self.shipper.is_some() {
+            return;
+        }
+        let say = Arc::clone(&self.say);
+        let log: ship::Log = Arc::new(move |level, text| match level {
+            ship::Level::Warn => say(Level::Warn, text),
+            ship::Level::Info => say(Level::Info, text),
+        });
+        let options = ShipOptions {
+            state_dir: self.dir.clone(),
+            spool: self.spool.clone(),
+            configured: self.hub.clone(),
+            not_before: None,
+            log,
+        };
+        match Shipper::start(options) {
+            Ok(shipper) => self.shipper = Some(shipper),
+            Err(e) => (self.say)(Level::Warn, &format!("what is recorded stays in the spool: {e}")),
+        }
+    }
+
+    fn close(&mut self, budget: Duration) {
+        self.end();
+        if let Some(shipper) = self.shipper.take() {
+            shipper.close(budget);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::strings;
+
+    #[test]
+    fn strings_are_found_wherever_they_stand() {
+        let json = br#"{"path":"/a/.env","n":[1,"b\"\u0041",{"k":null}],"cut":"/b/.e"#;
+        assert_eq!(strings(json), ["path", "/a/.env", "n", "b\"A", "k", "cut"]);
+        for broken in [&b"\""[..], b"\"\\", b"", b"{\"a\\", b"\"\xff\"\"x\""] {
+            strings(broken);
+        }
+        assert_eq!(strings(b"\"\xff\"\"x\""), ["x"]);
+    }
+}

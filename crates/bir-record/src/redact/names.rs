@@ -1,0 +1,827 @@
+//! Does a name say that its value is secret?
+//!
+//! A name is cut into segments in any convention (`accessToken`, `APIKey`, `x-api-key`, `basic_auth`, `spring.datasource.password`), and whole
+//! segments are compared. The last segment is the head of the compound and decides: a `token_count` is a count and a `cookieRecipe` a
+//! recipe. Segments that say nothing about what a thing is (`password_value`, `tokenRaw`) are looked through. `key` and `token` are decided by the
+//! segment before them: an `api_key` is a secret and a `sort_key` is not, a `pageToken` is a place in a list.
+
+use super::placeholder::Kind;
+
+/// What the value under a name is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Nothing special.
+    Plain,
+    /// A secret, whatever it looks like.
+    Secret(Kind),
+    /// A secret, unless it is a path: `pwd` is a password or the working directory.
+    Pwd,
+    /// A secret if it looks like one: `auth`, `pass`, `tokens`.
+    Weak,
+    /// A secret if it looks random: a bare `key`.
+    WeakKey,
+    /// A cookie header, a cookie jar, or a biscuit.
+    Cookie,
+    /// Environment variables; `true` when every name in it is one.
+    Env(bool),
+    /// One entry of a list of environment variables.
+    EnvItem,
+}
+
+/// Bytes of a name that are looked at, from its end.
+const LONGEST_NAME: usize = 96;
+/// Segments that are looked at.
+const MOST_SEGMENTS: usize = 16;
+
+/// A name in lower case, cut into segments.
+pub(super) struct Segments {
+    buf: [u8; LONGEST_NAME],
+    spans: [(u8, u8); MOST_SEGMENTS],
+    count: usize,
+    /// As environment variables are written: no lower-case letter.
+    caps: bool,
+}
+
+impl Segments {
+    /// Cuts a name.
+    pub(super) fn of(name: &str) -> Self {
+        let bytes = name.as_bytes();
+        let bytes = &bytes[bytes.len().saturating_sub(LONGEST_NAME)..];
+        let mut this = Self { buf: [0; LONGEST_NAME], spans: [(0, 0); MOST_SEGMENTS], count: 0, caps: true };
+        let mut from = 0;
+        for (i, &b) in bytes.iter().enumerate() {
+            this.buf[i] = b.to_ascii_lowercase();
+            this.caps &= !b.is_ascii_lowercase();
+            if !b.is_ascii_alphanumeric() && b < 0x80 {
+                this.push(from, i);
+                from = i + 1;
+                continue;
+            }
+            let before = if i > 0 { bytes[i - 1] } else { b'_' };
+            let hump = b.is_ascii_uppercase()
+                && (before.is_ascii_lowercase()
+                    || before.is_ascii_digit()
+                    || before.is_ascii_uppercase() && bytes.get(i + 1).is_some_and(u8::is_ascii_lowercase));
+            // `APIKeys` and `IDs`: a plural s belongs to the acronym before it.
+            let plural = before.is_ascii_uppercase()
+                && bytes.get(i + 1) == Some(&b's')
+                && bytes.get(i + 2).is_none_or(|b| !b.is_ascii_lowercase());
+            if hump && !plural {
+                this.push(from, i);
+                from = i;
+            }
+        }
+        this.push(from, bytes.len());
+        this
+    }
+
+    fn push(&mut self, from: usize, to: usize) {
+        if from >= to {
+            return;
+        }
+        if self.count == MOST_SEGMENTS {
+            self.spans.rotate_left(1);
+            self.count -= 1;
+        }
+        self.spans[self.count] = (u8::try_from(from).unwrap_or(0), u8::try_from(to).unwrap_or(0));
+        self.count += 1;
+    }
+
+    /// The n-th segment.
+    fn get(&self, n: usize) -> &[u8] {
+        let (from, to) = self.spans[n];
+        &self.buf[usize::from(from)..usize::from(to)]
+    }
+
+    /// The segments joined by `_`.
+    pub(super) fn joined(&self) -> String {
+        let all: Vec<_> =
+            (0..self.count).map(|n| String::from_utf8_lossy(self.get(n)).into_owned()).collect();
+        all.join("_")
+    }
+}
+
+fn is_in(word: &[u8], list: &[&str]) -> bool {
+    list.iter().any(|w| w.as_bytes() == word)
+}
+
+/// Segments that say nothing about what a thing is.
+const LOOKED_THROUGH: &[&str] = &[
+    "value",
+    "val",
+    "string",
+    "str",
+    "text",
+    "raw",
+    "plain",
+    "plaintext",
+    "cleartext",
+    "b64",
+    "base64",
+    "hex",
+    "encoded",
+    "current",
+    "old",
+    "new",
+    "confirm",
+    "confirmation",
+    "repeat",
+    "again",
+    "verify",
+    "hash",
+    "header",
+    "pem",
+    "base",
+];
+
+const PASSWORDS: &[&str] = &[
+    "password",
+    "passwords",
+    "passwd",
+    "passphrase",
+    "passphrases",
+    "passcode",
+    "pwd",
+    "pw",
+    "secret",
+    "secrets",
+    "credential",
+    "credentials",
+    "cred",
+    "creds",
+    "authorization",
+    "authorisation",
+    "apikey",
+    "apikeys",
+    "accesskey",
+    "secretkey",
+    "privatekey",
+    "signingkey",
+    "encryptionkey",
+    "masterkey",
+    "authkey",
+    "xapikey",
+    "clientsecret",
+    "appsecret",
+    "apisecret",
+    "consumersecret",
+    "sharedsecret",
+    "phpsessid",
+    "jsessionid",
+    "sessid",
+    "sshpass",
+    "dbpass",
+    "userpass",
+    "otp",
+    "totp",
+    "pgpass",
+    "passwort",
+    "kennwort",
+];
+
+const TOKENS: &[&str] = &[
+    "authtoken",
+    "accesstoken",
+    "refreshtoken",
+    "idtoken",
+    "bearertoken",
+    "sessiontoken",
+    "csrftoken",
+    "xsrftoken",
+    "usertoken",
+    "apitoken",
+    "oauthtoken",
+];
+
+/// What stands before `token` when it is a place in a list, a word of a text, a count, or a colour.
+const NO_TOKEN: &[&str] = &[
+    "page",
+    "next",
+    "prev",
+    "previous",
+    "continuation",
+    "continue",
+    "cursor",
+    "sync",
+    "resume",
+    "scroll",
+    "start",
+    "end",
+    "first",
+    "last",
+    "max",
+    "min",
+    "num",
+    "stop",
+    "eos",
+    "bos",
+    "pad",
+    "unk",
+    "mask",
+    "sep",
+    "cls",
+    "special",
+    "design",
+    "progress",
+    "done",
+    "result",
+    "cancellation",
+    "cancel",
+    "input",
+    "output",
+    "prompt",
+    "completion",
+    "total",
+    "cached",
+    "cache",
+    "used",
+    "reasoning",
+    "thinking",
+    "vocab",
+    "image",
+    "audio",
+    "text",
+    "idempotency",
+    "change",
+    "word",
+    "unexpected",
+    "syntax",
+    "color",
+    "colour",
+    "css",
+    "theme",
+    "placeholder",
+    "remaining",
+    "count",
+    "budget",
+    "additional",
+    "lookahead",
+    "watch",
+];
+
+/// What stands before `tokens` when they open something.
+const TOKENS_OF: &[&str] = &[
+    "access", "refresh", "api", "auth", "bearer", "session", "id", "user", "personal", "secret", "oauth",
+    "deploy", "csrf", "device", "security",
+];
+
+/// What stands before `key` when it is a secret.
+const KEY_OF: &[&str] = &[
+    "api",
+    "access",
+    "secret",
+    "private",
+    "signing",
+    "encryption",
+    "encrypt",
+    "decryption",
+    "master",
+    "auth",
+    "account",
+    "storage",
+    "shared",
+    "subscription",
+    "license",
+    "licence",
+    "service",
+    "ssh",
+    "gpg",
+    "pgp",
+    "deploy",
+    "session",
+    "admin",
+    "app",
+    "application",
+    "consumer",
+    "hmac",
+    "aes",
+    "rsa",
+    "jwt",
+    "cipher",
+    "webhook",
+    "root",
+    "vault",
+    "unseal",
+    "recovery",
+    "bot",
+    "integration",
+    "openai",
+    "anthropic",
+    "stripe",
+    "client",
+    "tls",
+    "ssl",
+];
+
+/// What stands before `KEY` in an environment variable that is none.
+const NO_KEY: &[&str] = &[
+    "public",
+    "primary",
+    "foreign",
+    "sort",
+    "partition",
+    "cache",
+    "routing",
+    "index",
+    "unique",
+    "group",
+    "order",
+    "map",
+    "object",
+    "lookup",
+    "hash",
+    "range",
+    "composite",
+    "shift",
+    "ctrl",
+    "control",
+    "alt",
+    "meta",
+    "hot",
+    "enter",
+    "arrow",
+    "function",
+    "registry",
+    "press",
+    "escape",
+    "tab",
+    "any",
+    "natural",
+    "surrogate",
+    "candidate",
+    "row",
+    "storage",
+    "translation",
+    "pub",
+];
+
+const PASS_OF: &[&str] = &[
+    "db", "database", "user", "smtp", "mail", "email", "ftp", "sftp", "admin", "root", "mysql", "pg",
+    "postgres", "redis", "http", "proxy", "login", "sudo", "key", "store", "keystore", "basic", "auth",
+    "mongo", "rabbitmq", "ldap", "bind", "wifi",
+];
+
+/// The last segment with digits at its end taken off: `password2`.
+fn without_digits(word: &[u8]) -> &[u8] {
+    let end = word.iter().rposition(|b| !b.is_ascii_digit()).map_or(word.len(), |at| at + 1);
+    &word[..end]
+}
+
+/// What the value under `name` is, by the built-in rules.
+#[cfg(test)]
+pub(super) fn classify(name: &str) -> Class {
+    let segments = Segments::of(name);
+    class_of(&segments)
+}
+
+/// What the value under a name is, by the built-in rules.
+pub(super) fn class_of(segments: &Segments) -> Class {
+    let mut count = segments.count;
+    if count == 0 {
+        return Class::Plain;
+    }
+    if let Some(class) = environment(segments) {
+        return class;
+    }
+    while count > 0 {
+        let word = segments.get(count - 1);
+        if !is_in(word, LOOKED_THROUGH) && !word.iter().all(u8::is_ascii_digit) {
+            break;
+        }
+        count -= 1;
+    }
+    if count == 0 {
+        return Class::Plain;
+    }
+    let last = without_digits(segments.get(count - 1));
+    let before = if count > 1 { segments.get(count - 2) } else { b"" };
+    let caps = segments.caps && count > 1;
+    let key = Class::Secret(Kind::Key);
+    match last {
+        b"pwd" if count == 1 => Class::Pwd,
+        b"oldpwd" => Class::Plain,
+        b"token" if is_in(before, NO_TOKEN) => Class::Plain,
+        b"token" => Class::Secret(Kind::Token),
+        b"tokens" if is_in(before, TOKENS_OF) => Class::Secret(Kind::Token),
+        b"tokens" if count == 1 => Class::Weak,
+        b"key" if count == 1 => Class::WeakKey,
+        b"key" | b"keys" if is_in(before, KEY_OF) => key,
+        b"key" if (caps && !is_in(before, NO_KEY)) || segments.get(0) == b"x" => key,
+        b"auth" if is_in(before, &["basic", "http", "proxy", "registry", "docker", "digest", "bearer"]) => {
+            key
+        }
+        b"auth" => Class::Weak,
+        b"pass" if is_in(before, PASS_OF) || caps => key,
+        b"pass" if count == 1 => Class::Weak,
+        b"cookie" | b"cookies" => Class::Cookie,
+        b"bearer" => Class::Secret(Kind::Bearer),
+        b"jwt" => Class::Secret(Kind::Jwt),
+        b"pat" if is_in(before, &["github", "gitlab", "gh", "azure", "ado", "devops", "jira"]) => {
+            Class::Secret(Kind::Token)
+        }
+        _ if is_in(last, PASSWORDS) => key,
+        _ if is_in(last, TOKENS) => Class::Secret(Kind::Token),
+        // Glued words: PGPASSWORD, mysqlpassword, openaiapikey.
+        _ if ["password", "passwd", "passphrase", "apikey"].iter().any(|w| last.ends_with(w.as_bytes())) => {
+            key
+        }
+        _ => Class::Plain,
+    }
+}
+
+fn environment(segments: &Segments) -> Option<Class> {
+    let last = segments.get(segments.count - 1);
+    let before = if segments.count > 1 { segments.get(segments.count - 2) } else { b"" };
+    match last {
+        b"env" | b"envvars" | b"environ" | b"envs" => Some(Class::Env(true)),
+        b"vars" | b"variables" if matches!(before, b"env" | b"environment") => Some(Class::Env(true)),
+        b"environment" => Some(Class::Env(false)),
+        _ => None,
+    }
+}
+
+/// The part that a member has in a pair such as `{"name": "API_KEY", "value": "…"}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Its value is a name.
+    Name,
+    /// Its value is what the name stands for.
+    Value,
+    /// Neither.
+    None,
+}
+
+/// The part that a member of this name has in a pair.
+pub(super) fn role(name: &str) -> Role {
+    let is = |list: &[&str]| list.iter().any(|w| w.eq_ignore_ascii_case(name));
+    if name.len() > 13 {
+        Role::None
+    } else if is(&[
+        "name",
+        "key",
+        "header",
+        "headerName",
+        "variable",
+        "var",
+        "k",
+        "field",
+        "param",
+        "parameter",
+        "parameterKey",
+        "option",
+        "n",
+    ]) {
+        Role::Name
+    } else if is(&["value", "val", "v", "values", "parameterVal", "stringValue"]) {
+        Role::Value
+    } else {
+        Role::None
+    }
+}
+
+/// Environment variables whose values are kept.
+const HARMLESS_VARIABLES: &[&str] = &[
+    "PATH",
+    "HOME",
+    "LANG",
+    "LANGUAGE",
+    "TERM",
+    "NODE_ENV",
+    "SHELL",
+    "USER",
+    "LOGNAME",
+    "PWD",
+    "OLDPWD",
+    "TZ",
+    "EDITOR",
+    "PAGER",
+    "COLORTERM",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CI",
+    "DEBUG",
+    "LOG_LEVEL",
+    "RUST_LOG",
+    "RUST_BACKTRACE",
+    "PORT",
+    "HOSTNAME",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "SHLVL",
+    "DISPLAY",
+    "PYTHONPATH",
+    "PYTHONUNBUFFERED",
+    "NODE_PATH",
+    "NODE_OPTIONS",
+    "GOPATH",
+    "GOROOT",
+    "JAVA_HOME",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "VIRTUAL_ENV",
+    "XDG_RUNTIME_DIR",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_STATE_HOME",
+    "RAILS_ENV",
+    "FLASK_ENV",
+    "APP_ENV",
+    "PYTHONIOENCODING",
+    "SYSTEMROOT",
+    "USERPROFILE",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "COMSPEC",
+    "PATHEXT",
+];
+
+/// Members of a thing called `environment` that is a deployment, not a list of variables.
+const OF_A_DEPLOYMENT: &[&str] = &["name", "id", "url", "type", "status", "description", "slug", "region"];
+
+/// Whether the value of this environment variable is kept. In a thing called `environment` (`all` is false) what describes a
+/// deployment is kept too.
+pub(super) fn harmless_variable(name: &str, all: bool) -> bool {
+    HARMLESS_VARIABLES.iter().any(|w| w.eq_ignore_ascii_case(name))
+        || (name.len() > 3 && name.get(..3).is_some_and(|p| p.eq_ignore_ascii_case("LC_")))
+        || (!all && OF_A_DEPLOYMENT.contains(&name))
+}
+
+/// Whether a member describes a cookie rather than being its value.
+pub(super) fn describes_cookie(name: &str) -> bool {
+    [
+        "name",
+        "domain",
+        "path",
+        "expires",
+        "expiry",
+        "expirationDate",
+        "maxAge",
+        "max-age",
+        "sameSite",
+        "httpOnly",
+        "secure",
+        "size",
+        "session",
+        "hostOnly",
+        "storeId",
+        "priority",
+        "sameParty",
+        "sourceScheme",
+        "sourcePort",
+        "partitionKey",
+        "url",
+        "id",
+        "count",
+        "creation",
+        "lastAccessed",
+        "type",
+        "description",
+    ]
+    .iter()
+    .any(|w| w.eq_ignore_ascii_case(name))
+}
+
+/// Words of JSON Schema that may stand under a secret name when what is there describes a value instead of being one.
+pub(super) fn describes_schema(name: &str) -> bool {
+    [
+        "type",
+        "title",
+        "description",
+        "format",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "nullable",
+        "required",
+        "readOnly",
+        "writeOnly",
+        "deprecated",
+        "minimum",
+        "maximum",
+        "$ref",
+        "items",
+        "properties",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "additionalProperties",
+        "sensitive",
+        "optional",
+        "minItems",
+        "maxItems",
+        "in",
+    ]
+    .contains(&name)
+}
+
+/// The rule of 0.2.12, by substring: `/(token|secret|password|api[_-]?key|authorization|cookie)/i`.
+pub(super) fn legacy(name: &str) -> bool {
+    let bytes = &name.as_bytes()[name.len().saturating_sub(1024)..];
+    let has = |word: &str| bytes.windows(word.len()).any(|w| w.eq_ignore_ascii_case(word.as_bytes()));
+    ["token", "secret", "password", "apikey", "api_key", "api-key", "authorization", "cookie"]
+        .iter()
+        .any(|w| has(w))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(name: &str) -> bool {
+        matches!(classify(name), Class::Secret(_) | Class::Pwd)
+    }
+
+    #[test]
+    fn segments_in_every_convention() {
+        for (name, joined) in [
+            ("APIKey", "api_key"),
+            ("apiKey", "api_key"),
+            ("x-api-key", "x_api_key"),
+            ("API_KEY", "api_key"),
+            ("APIKeys", "api_keys"),
+            ("accessToken", "access_token"),
+            ("spring.datasource.password", "spring_datasource_password"),
+            ("Client Secret", "client_secret"),
+            ("userIDs", "user_ids"),
+            ("__token__", "token"),
+            ("HTTPServerURL2", "http_server_url2"),
+            ("", ""),
+            ("---", ""),
+        ] {
+            assert_eq!(Segments::of(name).joined(), joined, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_of_secrets() {
+        for name in [
+            "token",
+            "accessToken",
+            "access_token",
+            "x-api-key",
+            "basic_auth",
+            "api_keys",
+            "APIKey",
+            "apiKey",
+            "API_KEY",
+            "apikey",
+            "DIFY_KEY",
+            "client_secret",
+            "passwd",
+            "pwd",
+            "passphrase",
+            "private_key",
+            "privateKey",
+            "credentials",
+            "authorization",
+            "Authorization",
+            "Proxy-Authorization",
+            "PGPASSWORD",
+            "MYSQL_PWD",
+            "db_pass",
+            "DB_PASS",
+            "secret",
+            "secretValue",
+            "password_confirmation",
+            "newPassword",
+            "password2",
+            "AWS_SECRET_ACCESS_KEY",
+            "aws_session_token",
+            "refresh_token",
+            "id_token",
+            "csrf-token",
+            "X-Vault-Token",
+            "PRIVATE-TOKEN",
+            "x-goog-api-key",
+            "Ocp-Apim-Subscription-Key",
+            "secret_key_base",
+            "SECRET_KEY",
+            "signingKey",
+            "webhook_secret",
+            "bearer",
+            "jwt",
+            "otp",
+            "API_KEY_2",
+            "OPENAI_API_KEY",
+            "github_pat",
+            "NPM_TOKEN",
+            "session_token",
+            "encryption_key",
+            "spring.datasource.password",
+            "_authToken",
+            "userPassword",
+            "dbpassword",
+        ] {
+            assert!(secret(name), "{name}: {:?}", classify(name));
+        }
+    }
+
+    #[test]
+    fn names_of_other_things() {
+        for name in [
+            "max_tokens",
+            "maxTokens",
+            "nextPageToken",
+            "next_page_token",
+            "pageToken",
+            "NextToken",
+            "tokens_used",
+            "author",
+            "authority",
+            "primary_key",
+            "sort_key",
+            "key",
+            "publicKey",
+            "public_key",
+            "token_count",
+            "passwordless",
+            "keyboard",
+            "secretary",
+            "tokenizer",
+            "token_type",
+            "token_endpoint",
+            "secretName",
+            "secret_arn",
+            "password_policy",
+            "passwordLength",
+            "cookie_recipe",
+            "keyword",
+            "keys",
+            "foreignKey",
+            "cache_key",
+            "PRIMARY_KEY",
+            "PUBLIC_KEY",
+            "PARTITION_KEY",
+            "monkey",
+            "turkey",
+            "hotkey",
+            "progressToken",
+            "continuation_token",
+            "stop_token",
+            "eos_token",
+            "total_tokens",
+            "prompt_tokens",
+            "input_tokens",
+            "design_tokens",
+            "authenticated",
+            "auth_url",
+            "session_id",
+            "sessionId",
+            "bypass",
+            "compass",
+            "passenger",
+            "pass_rate",
+            "passed",
+            "accessKeyId",
+            "key_id",
+            "apiKeyName",
+            "expires_in",
+            "refresh_token_expires_in",
+            "oauth",
+            "cwd",
+            "signature",
+            "environment_id",
+            "value",
+            "",
+            "text",
+            "new",
+        ] {
+            assert!(!secret(name), "{name}: {:?}", classify(name));
+        }
+    }
+
+    #[test]
+    fn names_that_need_a_look_at_the_value() {
+        for name in ["auth", "pass", "tokens", "_auth"] {
+            assert_eq!(classify(name), Class::Weak, "{name}");
+        }
+        assert_eq!(classify("key"), Class::WeakKey);
+        for name in ["cookie", "Set-Cookie", "cookies", "session_cookie"] {
+            assert_eq!(classify(name), Class::Cookie, "{name}");
+        }
+        for name in ["env", "envVars", "env_vars", "environmentVariables", "childEnv", "Env"] {
+            assert_eq!(classify(name), Class::Env(true), "{name}");
+        }
+        assert_eq!(classify("environment"), Class::Env(false));
+    }
+
+    #[test]
+    fn the_old_rule() {
+        for name in ["max_tokens", "nextPageToken", "myApi-Key", "COOKIES", "apikeys", "Authorizations"] {
+            assert!(legacy(name), "{name}");
+        }
+        for name in ["author", "key", "passwd"] {
+            assert!(!legacy(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn long_and_strange_names_do_no_harm() {
+        classify(&"aB".repeat(5000));
+        classify(&"ü".repeat(500));
+        classify(&"_".repeat(500));
+        assert!(secret(&format!("{}_password", "x".repeat(500))));
+    }
+}

@@ -1,0 +1,106 @@
+use super::*;
+
+fn redactor() -> Redactor {
+    Redactor::new(RedactionKey::of(&[7; 32]), Rules::default()).0
+}
+
+fn payload(redactor: &Redactor, json: &str) -> String {
+    redactor.payload(Raw { head: json.as_bytes(), len: json.len() as u64 }).json().to_owned()
+}
+
+/// Documents with a secret that holds `S3cr3t` or a value beside it.
+#[test]
+fn secrets_go_and_stay_gone() {
+    let r = redactor();
+    for json in [
+        r#"{"password":"S3cr3tValue"}"#,
+        r#"{"x-api-key":"S3cr3tValue","n":1.00}"#,
+        r#"{"env":{"ANY":"S3cr3tValue","PATH":"/bin"}}"#,
+        r#"{"env":["ANY=S3cr3tValue"]}"#,
+        r#"[{"name":"API_KEY","value":"S3cr3tValue"}]"#,
+        r#"[{"value":"S3cr3tValue","name":"API_KEY"}]"#,
+        r#"["tool","--password","S3cr3tValue"]"#,
+        r#"["mysql","-pS3cr3tValue"]"#,
+        r#"["curl","-u","bob:S3cr3tValue"]"#,
+        r#"{"headers":[["Authorization","Bearer S3cr3tValue"]]}"#,
+        r#"{"cookie":"sid=S3cr3tValue; theme=dark"}"#,
+        r#"{"t":"postgres://bob:S3cr3tValue@db/x"}"#,
+        r#"{"t":"https://h/x?access_token=S3cr3tValue&b=1"}"#,
+        r#"{"t":"curl -H 'Authorization: Bearer S3cr3tValue' https://x"}"#,
+        r#"{"t":"A=1\nexport FOO_TOKEN=S3cr3tValue\nB=2"}"#,
+        r#"{"t":"{\"a\":\"{\\\"apiKey\\\":\\\"S3cr3tValue\\\"}\"}"}"#,
+        r#"{"credentials":{"a":["S3cr3tValue",{"b":"S3cr3tValue"}]}}"#,
+    ] {
+        let out = payload(&r, json);
+        assert!(!out.contains("S3cr3t") && out.contains("[redacted:"), "{json} -> {out}");
+        assert_eq!(payload(&r, &out), out, "twice");
+    }
+}
+
+#[test]
+fn everything_else_keeps_its_bytes() {
+    let r = redactor();
+    for json in [
+        "{ \"a\" : 1.00e+5, \"a\":\"\\u00e9\\/\" }\n",
+        r#"{"max_tokens":100,"nextPageToken":"CAEQAA","author":"Bob","primary_key":"id","key":"PROJ-1","tokens":12}"#,
+        r#"{"properties":{"password":{"type":"string","description":"the password"}},"required":["password","token"]}"#,
+        r#"{"password":null,"secret":"","token":true}"#,
+        r#"["sk-learn is a library","bearer of bad news","basic knowledge","https://medium.com/@user/post","bob@example.com"]"#,
+        r#"["550e8400-e29b-41d4-a716-446655440000","da39a3ee5e6b4b0d3255bfef95601890afd80709","Cookie: 200g flour"]"#,
+        r#"["const token = getToken()","--token to specify the token","http://localhost:3000/@fs/x","a::token::b"]"#,
+    ] {
+        assert_eq!(payload(&r, json), json);
+    }
+}
+
+#[test]
+fn equal_secrets_are_equal_and_placeholders_stay() {
+    let r = redactor();
+    let out = payload(&r, r#"{"password":"hunter2","deep":{"secret":"hunter2"},"token":"hunter3"}"#);
+    let hashes: Vec<&str> =
+        out.split("[redacted:").skip(1).filter_map(|t| t.split([':', ']']).nth(1)).collect();
+    assert_eq!(hashes.len(), 3);
+    assert!(hashes[0] == hashes[1] && hashes[1] != hashes[2], "{out}");
+    for kept in [
+        r#""[redacted:api-key:0123456789ab]""#,
+        r#"{"password":{"truncated":true,"originalBytes":91}}"#,
+        r#"{"authorization":"Bearer [redacted:bearer:0123456789ab]"}"#,
+    ] {
+        assert_eq!(payload(&r, kept), kept);
+    }
+}
+
+#[test]
+fn cut_and_broken_input_is_closed_and_marked() {
+    let r = redactor();
+    let cut = |head: &str| r.payload(Raw { head: head.as_bytes(), len: 999 });
+    for (head, json) in [
+        (r#"{"a":1,"b":[2,"lost"#, r#"{"a":1,"b":[2,{"truncated":true,"originalBytes":999}]}"#),
+        (r#"{"a":1,"b":12"#, r#"{"a":1,"truncated":true,"originalBytes":999}"#),
+        ("", r#"{"truncated":true,"originalBytes":999}"#),
+    ] {
+        let out = cut(head);
+        assert_eq!(out.json(), json);
+        assert!(out.truncated());
+    }
+    assert_eq!(payload(&r, "hello"), r#""hello""#);
+    assert_eq!(payload(&r, "\"\\ud800\""), r#""\ufffd""#);
+    assert!(payload(&r, &"[".repeat(5000)).len() < 1000);
+}
+
+#[test]
+fn rules_of_the_user() {
+    let rules = Rules {
+        keys: vec!["customer_ssn".into()],
+        keep: vec!["sessionToken".into()],
+        patterns: vec![r"EMP-\d{6}".into(), "(".into(), "x*".into()],
+        legacy_keys: false,
+    };
+    let (r, warnings) = Redactor::new(RedactionKey::of(&[7; 32]), rules);
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    let out = payload(&r, r#"{"customerSsn":"123","session_token":"kept","t":"see EMP-123456."}"#);
+    assert!(out.contains("kept") && !out.contains("123\"") && !out.contains("EMP-"), "{out}");
+    let (legacy, _) =
+        Redactor::new(RedactionKey::of(&[7; 32]), Rules { legacy_keys: true, ..Rules::default() });
+    assert!(payload(&legacy, r#"{"max_tokens":100}"#).contains("[redacted:key:"));
+}

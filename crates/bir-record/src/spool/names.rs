@@ -1,0 +1,108 @@
+//! The files of the spool and who may touch them.
+
+use bir_model::RunId;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use crate::state_dir;
+
+/// One segment. Ordered by run, oldest first (ids hold their time), then by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SegmentName {
+    pub(crate) run: RunId,
+    pub(crate) number: u32,
+}
+
+impl SegmentName {
+    pub(crate) fn file_name(self) -> String {
+        format!("{}-{:06}.spool", self.run, self.number)
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        let (run, number) = name.strip_suffix(".spool")?.rsplit_once('-')?;
+        let digits = number.len() >= 6 && number.bytes().all(|b| b.is_ascii_digit());
+        Some(Self { run: run.parse().ok()?, number: number.parse().ok().filter(|_| digits)? })
+    }
+}
+
+fn file_names(dir: &Path) -> impl Iterator<Item = String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok())
+}
+
+/// All segments, in their order.
+pub(crate) fn segments(dir: &Path) -> Vec<SegmentName> {
+    let mut all: Vec<SegmentName> = file_names(dir).filter_map(|name| SegmentName::parse(&name)).collect();
+    all.sort_unstable();
+    all
+}
+
+/// The segments of one run, in their order.
+pub(crate) fn segments_of(dir: &Path, run: RunId) -> Vec<SegmentName> {
+    segments(dir).into_iter().filter(|segment| segment.run == run).collect()
+}
+
+/// All runs of which there is any file, oldest first.
+pub(crate) fn runs(dir: &Path) -> Vec<RunId> {
+    let of = |name: &str| {
+        SegmentName::parse(name).map(|segment| segment.run).or_else(|| {
+            let stem = name.strip_suffix(".lock").or_else(|| name.strip_suffix(".lost"))?;
+            stem.parse().ok()
+        })
+    };
+    file_names(dir).filter_map(|name| of(&name)).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+pub(crate) fn side(dir: &Path, run: RunId, what: &str) -> PathBuf {
+    dir.join(format!("{run}.{what}"))
+}
+
+/// The length of a file; 0 when it is gone.
+pub(crate) fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |m| m.len())
+}
+
+/// Takes the lock of a run. None: somebody has it, or it cannot be made.
+pub(crate) fn try_lock(dir: &Path, run: RunId) -> Option<File> {
+    let path = side(dir, run, "lock");
+    let file = state_dir::private().write(true).create(true).truncate(false).open(path).ok()?;
+    file.try_lock().ok()?;
+    Some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_is_found_by_its_name_and_nothing_else_is() {
+        let run = RunId::new();
+        for number in [0, 7, 999_999, 1_000_000] {
+            let name = SegmentName { run, number };
+            assert_eq!(SegmentName::parse(&name.file_name()), Some(name));
+        }
+        let others = [
+            format!("{run}.lock"),
+            format!("{run}.spool"),
+            format!("{run}-1.spool"),
+            format!("{run}-00000x.spool"),
+            format!("{run}-000001.spool.tmp"),
+            "x-000001.spool".into(),
+        ];
+        for name in others {
+            assert_eq!(SegmentName::parse(&name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_lock_is_held_by_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = RunId::new();
+        let held = try_lock(dir.path(), run);
+        assert!(held.is_some());
+        assert!(try_lock(dir.path(), run).is_none());
+        drop(held);
+        assert!(try_lock(dir.path(), run).is_some());
+    }
+}

@@ -1,0 +1,217 @@
+//! Writing one run.
+
+use bir_model::record::{Lost, Record, StepType};
+use bir_model::{RunId, StepId};
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::{Inner, Own, SEGMENT, SegmentName, line, names};
+use crate::{SafeRecord, state_dir};
+
+/// Bytes of lines that are written in one go, about.
+const GROUP: usize = 512 * 1024;
+
+/// Bytes of the buffer for lines that are kept between groups.
+const MOST_KEPT: usize = 64 * 1024;
+
+/// Writes one run. Dropping it ends the writing; the run itself ends with its [`Record::Finish`].
+#[derive(Debug)]
+pub struct RunWriter {
+    spool: Arc<Inner>,
+    run: RunId,
+    /// The line of the run's first record, which begins every segment.
+    head: Vec<u8>,
+    number: u32,
+    segment: Option<Segment>,
+    /// What could not be written since something last could.
+    missed: Missed,
+    /// Reused for each group of lines.
+    buffer: Vec<u8>,
+    /// Held until the run has been shipped.
+    lock: Option<File>,
+}
+
+#[derive(Debug)]
+struct Segment {
+    file: File,
+    length: u64,
+}
+
+/// Counts of what was not written.
+#[derive(Debug, Clone, Copy, Default)]
+struct Missed {
+    calls: u64,
+    records: u64,
+}
+
+impl RunWriter {
+    pub(super) fn begin(spool: Arc<Inner>, first: &SafeRecord) -> io::Result<Self> {
+        let run = first.record().run_id();
+        if !matches!(first.record(), Record::Run(_)) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a run begins with its run record"));
+        }
+        let mut head = Vec::new();
+        line::encode(first.record(), &mut head)?;
+        let lock = names::try_lock(&spool.dir, run).ok_or(io::ErrorKind::ResourceBusy)?;
+        let mut writer = Self {
+            spool,
+            run,
+            head,
+            number: 0,
+            segment: None,
+            missed: Missed::default(),
+            buffer: Vec::new(),
+            lock: Some(lock),
+        };
+        if let Err(e) = writer.open_segment() {
+            writer.lock = None;
+            let _ = std::fs::remove_file(names::side(&writer.spool.dir, run, "lock"));
+            return Err(e);
+        }
+        writer.spool.own().insert(run, Own::Live);
+        writer.spool.news.notify_one();
+        Ok(writer)
+    }
+
+    /// The run.
+    #[must_use]
+    pub fn run(&self) -> RunId {
+        self.run
+    }
+
+    /// Writes records, in one go where they are few. When this returns they survive the death of the process, or are
+    /// counted as lost.
+    pub fn append(&mut self, records: &[SafeRecord]) {
+        let mut lines = std::mem::take(&mut self.buffer);
+        let mut rest = records;
+        loop {
+            rest = self.append_group(rest, &mut lines);
+            if rest.is_empty() {
+                break;
+            }
+        }
+        // One group of large rows is not kept around.
+        lines.clear();
+        lines.shrink_to(MOST_KEPT);
+        self.buffer = lines;
+        self.spool.news.notify_one();
+    }
+
+    /// Calls and records that could not be written and are not told in the spool yet.
+    #[must_use]
+    pub fn missed(&self) -> (u64, u64) {
+        (self.missed.calls, self.missed.records)
+    }
+
+    /// Brings what was written to the disk itself, so that it survives a loss of power.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.segment.as_ref().map_or(Ok(()), |segment| segment.file.sync_data())
+    }
+
+    /// Ends the writing.
+    pub fn end(self) {}
+
+    /// Writes as many records as fit into one group. Returns the others.
+    fn append_group<'a>(&mut self, records: &'a [SafeRecord], lines: &mut Vec<u8>) -> &'a [SafeRecord] {
+        lines.clear();
+        let told = self.missed;
+        if told.records > 0 {
+            let _ = line::encode(&Record::Lost(self.loss()), lines);
+        }
+        let (mut group, mut unfit, mut taken) = (Missed::default(), Missed::default(), 0);
+        for record in records {
+            let fits = line::encode(record.record(), lines).is_ok();
+            let counted = if fits { &mut group } else { &mut unfit };
+            counted.count(record);
+            taken += 1;
+            if lines.len() >= GROUP {
+                break;
+            }
+        }
+        self.missed = match self.write(lines) {
+            Ok(()) => unfit,
+            Err(_) => told.and(group).and(unfit),
+        };
+        &records[taken..]
+    }
+
+    fn loss(&self) -> Lost {
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Lost {
+            run_id: self.run,
+            id: StepId::new(),
+            calls: self.missed.calls,
+            records: self.missed.records,
+            reason: "disk".into(),
+            at: u64::try_from(at.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        if self.segment.as_ref().is_none_or(|segment| segment.length >= SEGMENT) {
+            self.open_segment()?;
+        }
+        let segment = self.segment.as_mut().ok_or(io::ErrorKind::NotFound)?;
+        if let Err(e) = segment.file.write_all(lines) {
+            // A part of it may stand there. Where it cannot be cut off, a reader stops before it, and another segment begins.
+            if segment.file.set_len(segment.length).is_err() {
+                self.segment = None;
+            }
+            return Err(e);
+        }
+        segment.length += lines.len() as u64;
+        self.spool.grown(lines.len() as u64);
+        Ok(())
+    }
+
+    fn open_segment(&mut self) -> io::Result<()> {
+        let path = self.spool.dir.join(SegmentName { run: self.run, number: self.number }.file_name());
+        let mut file = state_dir::private().append(true).create_new(true).open(&path)?;
+        if let Err(e) = file.write_all(&self.head) {
+            let _ = std::fs::remove_file(&path);
+            return Err(e);
+        }
+        self.number += 1;
+        self.segment = Some(Segment { file, length: self.head.len() as u64 });
+        self.spool.grown(self.head.len() as u64);
+        Ok(())
+    }
+}
+
+impl Drop for RunWriter {
+    fn drop(&mut self) {
+        if self.missed.records > 0 {
+            self.append(&[]);
+        }
+        let ended = self.lock.take().map(Own::Ended);
+        let mut own = self.spool.own();
+        match ended {
+            Some(ended) => own.insert(self.run, ended),
+            None => own.remove(&self.run),
+        };
+        drop(own);
+        self.spool.news.notify_one();
+    }
+}
+
+impl Missed {
+    fn count(&mut self, record: &SafeRecord) {
+        self.records += 1;
+        if let Record::Step(step) = record.record() {
+            self.calls += u64::from(step.step_type == StepType::ToolSelected);
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { calls: self.calls + other.calls, records: self.records + other.records }
+    }
+}

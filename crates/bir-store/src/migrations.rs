@@ -1,0 +1,129 @@
+//! The schema, version by version, and which one a database has.
+//!
+//! A version's text never changes once it was released; what is new comes as another version, in both folders.
+
+use crate::StoreError;
+use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
+
+/// A version and the SQL that leads to it from the one before.
+type Migration = (i64, &'static str);
+
+pub(crate) const SQLITE: &[Migration] = &[(1, include_str!("../migrations/sqlite/0001_first.sql"))];
+pub(crate) const POSTGRES: &[Migration] = &[(1, include_str!("../migrations/postgres/0001_first.sql"))];
+
+/// The newest version of a list.
+pub(crate) fn newest(migrations: &[Migration]) -> i64 {
+    migrations.last().map_or(0, |(version, _)| *version)
+}
+
+/// Whether `found` is a version that can be opened or migrated.
+pub(crate) fn known(place: &str, found: i64, known: i64) -> Result<(), StoreError> {
+    if found > known {
+        return Err(StoreError::Newer { place: place.to_owned(), found, known });
+    }
+    Ok(())
+}
+
+/// Brings an SQLite file to the newest version of `migrations`, all or nothing.
+pub(crate) async fn sqlite(
+    connection: &mut SqliteConnection,
+    place: &str,
+    migrations: &'static [Migration],
+) -> Result<(), StoreError> {
+    let mut tx = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let tables: Vec<(String,)> =
+        sqlx::query_as("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
+            .fetch_all(&mut *tx)
+            .await?;
+    let ours = tables.iter().any(|(name,)| name == "schema_version");
+    if !ours && !tables.is_empty() {
+        return Err(StoreError::Failed(format!(
+            "{place} is the database of another program; name another file"
+        )));
+    }
+    if !ours {
+        let sql = "CREATE TABLE schema_version (version INTEGER NOT NULL PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT";
+        tx.execute(sql).await?;
+    }
+    let found: i64 = sqlx::query_scalar("SELECT COALESCE(MAX(version), 0) FROM schema_version")
+        .fetch_one(&mut *tx)
+        .await?;
+    known(place, found, newest(migrations))?;
+    for (version, sql) in migrations.iter().filter(|(version, _)| *version > found) {
+        sqlx::raw_sql(*sql).execute(&mut *tx).await?;
+        sqlx::query("INSERT INTO schema_version (version, applied_at) VALUES ($1, $2)")
+            .bind(version)
+            .bind(crate::people::now().cast_signed())
+            .execute(&mut *tx)
+            .await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Brings a PostgreSQL database to the newest version, as its owner, all or nothing.
+pub(crate) async fn postgres(tx: &mut PgConnection, place: &str) -> Result<(), StoreError> {
+    sqlx::raw_sql("CREATE SCHEMA IF NOT EXISTS bir").execute(&mut *tx).await?;
+    sqlx::raw_sql("SET LOCAL search_path = bir").execute(&mut *tx).await?;
+    let sql = "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL PRIMARY KEY, applied_at BIGINT NOT NULL)";
+    sqlx::raw_sql(sql).execute(&mut *tx).await?;
+    let found = postgres_version(tx).await?;
+    known(place, found, newest(POSTGRES))?;
+    for (version, sql) in POSTGRES.iter().filter(|(version, _)| *version > found) {
+        sqlx::raw_sql(*sql).execute(&mut *tx).await?;
+        sqlx::query("INSERT INTO schema_version (version, applied_at) VALUES ($1, $2)")
+            .bind(version)
+            .bind(crate::people::now().cast_signed())
+            .execute(&mut *tx)
+            .await?;
+    }
+    Ok(())
+}
+
+/// The version of a PostgreSQL database that has the table.
+pub(crate) async fn postgres_version(connection: &mut PgConnection) -> Result<i64, StoreError> {
+    let sql = "SELECT COALESCE(MAX(version), 0) FROM bir.schema_version";
+    Ok(sqlx::query_scalar(sql).fetch_one(connection).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEXT: &[Migration] =
+        &[SQLITE[0], (2, "ALTER TABLE runs ADD COLUMN note TEXT; CREATE TABLE notes (id INTEGER) STRICT")];
+    const BROKEN: &[Migration] =
+        &[SQLITE[0], (2, "CREATE TABLE half (id INTEGER) STRICT; CREATE TABLE runs (id INTEGER)")];
+
+    #[tokio::test]
+    async fn an_older_schema_is_brought_forward_at_once_and_a_newer_one_is_refused() {
+        let mut db = SqliteConnection::connect("sqlite::memory:").await.unwrap();
+        sqlite(&mut db, "here", SQLITE).await.unwrap();
+        let error = sqlite(&mut db, "here", BROKEN).await.unwrap_err();
+        assert!(matches!(error, StoreError::Failed(_)), "{error}");
+        let half = db.execute("SELECT id FROM half").await;
+        assert!(half.is_err(), "a migration that fails leaves nothing");
+        sqlite(&mut db, "here", NEXT).await.unwrap();
+        db.execute("SELECT note FROM runs").await.unwrap();
+        sqlite(&mut db, "here", NEXT).await.unwrap();
+        let error = sqlite(&mut db, "here", SQLITE).await.unwrap_err();
+        assert!(matches!(error, StoreError::Newer { found: 2, known: 1, .. }), "{error}");
+        assert!(error.to_string().contains("newer bir"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn the_database_of_another_program_is_left_alone() {
+        let mut db = SqliteConnection::connect("sqlite::memory:").await.unwrap();
+        db.execute("CREATE TABLE songs (id INTEGER)").await.unwrap();
+        let error = sqlite(&mut db, "music.db", SQLITE).await.unwrap_err();
+        assert!(error.to_string().contains("another program"), "{error}");
+        assert!(db.execute("SELECT version FROM schema_version").await.is_err());
+    }
+
+    #[test]
+    fn both_databases_have_the_same_versions() {
+        let versions = |list: &[Migration]| list.iter().map(|(version, _)| *version).collect::<Vec<_>>();
+        assert_eq!(versions(SQLITE), versions(POSTGRES));
+        assert_eq!(versions(SQLITE), (1..=newest(SQLITE)).collect::<Vec<_>>());
+    }
+}

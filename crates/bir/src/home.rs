@@ -1,0 +1,115 @@
+//! What every command that speaks to a hub begins with: the state directory, its configuration, a client, a runtime.
+
+use crate::error::CommandError;
+use crate::say;
+use bir_record::config::Config;
+use bir_record::hub::{Destination, HubClient};
+use bir_record::spool::Spool;
+use bir_record::{ship, state_dir};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Budget for shipping what others left in the spool before runs are shown.
+const SWEEP: Duration = Duration::from_secs(2);
+
+/// The state directory and what is decided in it.
+pub(crate) struct Home {
+    /// Absolute.
+    pub(crate) dir: PathBuf,
+    pub(crate) config: Config,
+}
+
+impl Home {
+    /// Finds it; makes nothing. Warnings about the configuration go to stderr.
+    ///
+    /// # Errors
+    ///
+    /// The environment does not say where it is.
+    pub(crate) fn find() -> Result<Self, CommandError> {
+        let dir = state_dir::state_dir().and_then(|dir| std::path::absolute(dir).ok()).ok_or_else(|| {
+            CommandError::failed(
+                "it is not known where your files are; set HOME, or BIR_HOME to a directory for bir",
+            )
+        })?;
+        let (config, warnings) = Config::load(&dir);
+        for warning in warnings {
+            say(format_args!("warning: {warning}"));
+        }
+        Ok(Self { dir, config })
+    }
+
+    /// Makes the directory, for this user alone.
+    ///
+    /// # Errors
+    ///
+    /// The system does not let it.
+    pub(crate) fn ensure(&self) -> Result<(), CommandError> {
+        state_dir::ensure(&self.dir).map_err(|e| {
+            CommandError::failed(format!(
+                "cannot make {}: {e}; set BIR_HOME to a directory that you may write",
+                self.dir.display()
+            ))
+        })
+    }
+
+    /// Where the hub is that is in use, if one is known.
+    ///
+    /// # Errors
+    ///
+    /// `credentials.json` cannot be used.
+    pub(crate) fn destination(&self) -> Result<Option<Destination>, CommandError> {
+        Ok(Destination::find(&self.dir, self.config.hub.as_deref())?)
+    }
+
+    /// A client for the hub that is in use.
+    ///
+    /// # Errors
+    ///
+    /// None is known, or `credentials.json` cannot be used.
+    pub(crate) fn client(&self) -> Result<HubClient, CommandError> {
+        Ok(HubClient::find(&self.dir, self.config.hub.as_deref())?)
+    }
+
+    /// The spool.
+    pub(crate) fn spool(&self) -> Spool {
+        Spool::new(&self.dir, self.config.record.spool_limit)
+    }
+
+    /// A client, after what was left in the spool has been shipped as far as the budget allows: a person who looks for a run
+    /// looks for all of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Home::client`].
+    pub(crate) async fn swept(&self) -> Result<HubClient, CommandError> {
+        let mut client = self.client()?;
+        self.sweep(&mut client).await;
+        Ok(client)
+    }
+
+    /// Ships what was left. What the hub does not take now stays; the command that follows meets the same hub and says so.
+    pub(crate) async fn sweep(&self, client: &mut HubClient) {
+        let spool = self.spool();
+        if !spool.is_empty() {
+            let log: ship::Log = Arc::new(|_: ship::Level, _: &str| {});
+            let _ = ship::sweep(client, &spool, SWEEP, &log).await;
+        }
+    }
+}
+
+/// Runs a future to its end.
+///
+/// # Errors
+///
+/// Its own, and that the system gives no runtime.
+pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, CommandError>>) -> Result<T, CommandError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| CommandError::failed(format!("cannot start: {e}")))?;
+    let result = runtime.block_on(future);
+    // A name that is being looked up on another thread is not worth waiting for.
+    runtime.shutdown_background();
+    result
+}

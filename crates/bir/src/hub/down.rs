@@ -1,0 +1,71 @@
+//! `bir down`.
+
+use super::process::{End, Process};
+use super::{Embedded, embedded};
+use crate::error::CommandError;
+use crate::home::{Home, block_on};
+use crate::out;
+use crate::say;
+use bir_record::hub::EmbeddedHub;
+use clap::Args;
+use serde_json::json;
+use std::time::Duration;
+
+/// How long the hub may take to end.
+const END: Duration = Duration::from_secs(10);
+
+#[derive(Args)]
+pub(crate) struct DownArgs {
+    /// Print an object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Ends the embedded hub.
+pub(crate) fn run(args: &DownArgs) -> Result<(), CommandError> {
+    let home = Home::find()?;
+    // Held before it is confirmed, so that what is confirmed is what is ended.
+    let held = EmbeddedHub::load(&home.dir).map(|hub| (Process::of(hub.pid), hub));
+    let (text, url) = match (block_on(async { Ok(embedded(&home.dir).await) })?, held) {
+        (Embedded::Runs(hub, _), Some((Some(process), before))) if before.instance == hub.instance => {
+            match process.end(END) {
+                End::Ended => (format!("the hub at {} has ended", hub.url), Some(hub.url)),
+                End::GoesOn => {
+                    return Err(CommandError::failed(format!(
+                        "the hub (process {}) was asked to end and goes on after {} s; it may be finishing its work, so look again with `bir status`",
+                        hub.pid,
+                        END.as_secs()
+                    )));
+                }
+                End::Refused => {
+                    return Err(CommandError::failed(format!(
+                        "the hub (process {}) may not be ended by this user; end it as the user who started it",
+                        hub.pid
+                    )));
+                }
+            }
+        }
+        (Embedded::Runs(..), _) => {
+            return Err(CommandError::failed("the hub started anew meanwhile; nothing was ended, try again"));
+        }
+        (Embedded::Silent(hub), Some((Some(_), _))) => {
+            return Err(CommandError::failed(format!(
+                "{} names process {}, which does not answer as a hub at {}; nothing was ended, since it may be another program; \
+                 if it is the hub, end it with `kill {}`",
+                home.dir.join(EmbeddedHub::FILE).display(),
+                hub.pid,
+                hub.url,
+                hub.pid
+            )));
+        }
+        (Embedded::Other(hub), _) => {
+            (format!("no hub of yours runs; another program answers at {}", hub.url), None)
+        }
+        (Embedded::None | Embedded::Silent(_), _) => ("no hub runs here".to_owned(), None),
+    };
+    if args.json {
+        return Ok(out::json(&json!({ "ended": url.is_some(), "url": url }))?);
+    }
+    say(text);
+    Ok(())
+}

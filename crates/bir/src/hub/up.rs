@@ -1,0 +1,180 @@
+//! `bir up`.
+
+use super::{Embedded, embedded, log, ticket};
+use crate::error::CommandError;
+use crate::home::{Home, block_on};
+use crate::out::{self, paint, progress, safe};
+use crate::{programs, say};
+use bir_record::hub::{EmbeddedHub, Health, HubClient, Origin};
+use clap::Args;
+use serde_json::json;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a hub may take until it answers.
+const START: Duration = Duration::from_secs(10);
+/// Between two looks.
+const POLL: Duration = Duration::from_millis(50);
+/// Lines of the log that are shown when it died.
+const LAST_LINES: usize = 8;
+
+#[derive(Args)]
+pub(crate) struct UpArgs {
+    /// Start the hub of this machine although another is in use.
+    #[arg(long)]
+    local: bool,
+    /// Print an object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A hub that runs here.
+pub(crate) struct Up {
+    pub(crate) hub: EmbeddedHub,
+    pub(crate) health: Health,
+    /// It was started just now.
+    pub(crate) started: bool,
+}
+
+/// Starts the embedded hub, unless it runs or another hub is in use.
+pub(crate) fn run(args: &UpArgs) -> Result<(), CommandError> {
+    let home = Home::find()?;
+    if !args.local
+        && let Some(client) = elsewhere(&home)?
+    {
+        return block_on(in_use(&client, args.json));
+    }
+    let up = ensure(&home)?;
+    block_on(async {
+        let mut client = super::client(&home.dir, &up.hub);
+        home.sweep(&mut client).await;
+        // Without a link the console can still be opened by its address.
+        let link = ticket::sign_in(&mut client, "/").await.ok();
+        if args.json {
+            return Ok(out::json(&json!({
+                "hub": "embedded", "started": up.started, "url": up.hub.url, "pid": up.hub.pid,
+                "version": up.health.version, "instance": up.hub.instance, "signIn": link,
+            }))?);
+        }
+        Ok(out::print(&page(&up, link.as_deref()))?)
+    })
+}
+
+fn page(up: &Up, link: Option<&str>) -> String {
+    let what = if up.started { "the hub is up" } else { "the hub runs already" };
+    let mut page = format!("{what} at {} (process {})\n", paint::bold(&safe::line(&up.hub.url)), up.hub.pid);
+    if let Some(link) = link {
+        page.push_str(&format!(
+            "console  {}\n         {}\n",
+            safe::line(link),
+            paint::dim("this link signs you in, once")
+        ));
+    }
+    page.push_str(&paint::dim("stop it with `bir down`; see it with `bir status`"));
+    page.push('\n');
+    page
+}
+
+/// The hub that is in use instead of the embedded one.
+pub(crate) fn elsewhere(home: &Home) -> Result<Option<HubClient>, CommandError> {
+    let destination = home.destination()?.filter(|destination| destination.origin != Origin::Embedded);
+    Ok(destination.map(|destination| HubClient::new(&home.dir, destination)))
+}
+
+/// Says that another hub is in use.
+async fn in_use(client: &HubClient, json: bool) -> Result<(), CommandError> {
+    let url = &client.destination().url;
+    let health = client.health().await.map_err(|e| {
+        CommandError::failed(format!(
+            "this machine uses the hub at {url}, and: {e}; `bir up --local` starts one here all the same"
+        ))
+    })?;
+    if json {
+        return Ok(out::json(&json!({
+            "hub": "remote", "started": false, "url": url, "version": health.version, "instance": health.instance,
+        }))?);
+    }
+    let text = format!(
+        "this machine uses the hub at {} (version {}), which answers; nothing was started\n{}\n",
+        paint::bold(&safe::line(url)),
+        safe::line(&health.version),
+        paint::dim("`bir up --local` starts one here all the same; `bir logout` leaves that one")
+    );
+    Ok(out::print(&text)?)
+}
+
+/// The embedded hub, started if it does not run.
+///
+/// # Errors
+///
+/// It cannot be started, or does not answer within its budget; the message has its last words.
+pub(crate) fn ensure(home: &Home) -> Result<Up, CommandError> {
+    if let Embedded::Runs(hub, health) = look(home)? {
+        return Ok(Up { hub, health, started: false });
+    }
+    home.ensure()?;
+    let program = programs::ensure(&[programs::HUB])?.remove(0);
+    let failed = |e: std::io::Error| {
+        CommandError::failed(format!("cannot write {}: {e}", log::path(&home.dir).display()))
+    };
+    let (file, begin) = log::open(&home.dir).map_err(failed)?;
+    let second = file.try_clone().map_err(failed)?;
+    let mut child = spawn(&program, &home.dir, file, second)?;
+    let bar = progress::spinner("starting the hub");
+    let up = wait(home, &mut child, begin);
+    bar.finish_and_clear();
+    up
+}
+
+fn look(home: &Home) -> Result<Embedded, CommandError> {
+    block_on(async { Ok(embedded(&home.dir).await) })
+}
+
+fn spawn(program: &Path, dir: &Path, out: std::fs::File, err: std::fs::File) -> Result<Child, CommandError> {
+    let this = std::env::current_exe()
+        .map_err(|e| CommandError::failed(format!("cannot find this program: {e}")))?;
+    let mut command = Command::new(this);
+    command.arg("detach").arg("--").arg(program).arg("serve");
+    command.stdin(Stdio::null()).stdout(out).stderr(err);
+    // It is not to hold a directory in which somebody happened to stand, nor a token of another hub.
+    command.current_dir(dir).env("BIR_HOME", dir).env_remove("BIR_HUB_TOKEN").env_remove("BIR_HUB_URL");
+    command.spawn().map_err(|e| CommandError::failed(format!("cannot start {}: {e}", program.display())))
+}
+
+fn wait(home: &Home, child: &mut Child, begin: u64) -> Result<Up, CommandError> {
+    let until = Instant::now() + START;
+    loop {
+        if let Embedded::Runs(hub, health) = look(home)? {
+            // Somebody else may have started one in the same moment; then ours has ended, and theirs is as good.
+            let started = hub.pid == child.id();
+            return Ok(Up { hub, health, started });
+        }
+        let ended = child.try_wait().ok().flatten();
+        let log = log::path(&home.dir);
+        if let Some(status) = ended {
+            if let Embedded::Runs(hub, health) = look(home)? {
+                return Ok(Up { hub, health, started: false });
+            }
+            for line in log::last_lines(&home.dir, begin, LAST_LINES) {
+                say(format_args!("  {}", safe::line(&line)));
+            }
+            return Err(CommandError::failed(format!(
+                "the hub ended while it started ({status}); see {}",
+                log.display()
+            )));
+        }
+        if Instant::now() >= until {
+            for line in log::last_lines(&home.dir, begin, LAST_LINES) {
+                say(format_args!("  {}", safe::line(&line)));
+            }
+            return Err(CommandError::failed(format!(
+                "the hub (process {}) does not answer after {} s; it goes on starting, so look with `bir status`, or see {}",
+                child.id(),
+                START.as_secs(),
+                log.display()
+            )));
+        }
+        std::thread::sleep(POLL);
+    }
+}

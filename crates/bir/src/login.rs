@@ -1,0 +1,191 @@
+//! `bir login` and `bir logout`.
+//!
+//! ```text
+//!  password ── asked without echo, or the first line of stdin ── POST /auth/login ──────────┐
+//!  device ──── code and address shown ── POST /auth/device/token until somebody decides ────┴─▶ credentials.json (0600, in one step)
+//! ```
+//!
+//! No secret is ever an argument: other users of a machine see those.
+
+mod device;
+mod password;
+
+use crate::error::CommandError;
+use crate::home::{Home, block_on};
+use crate::out::{self, safe};
+use crate::say;
+use bir_record::hub::{Credentials, Destination, HubClient, HubError, Login, Origin, Token};
+use clap::Args;
+use serde::Deserialize;
+use serde_json::json;
+use std::time::Duration;
+
+/// How long another program may hold the credentials.
+const LOCK: Duration = Duration::from_secs(35);
+
+#[derive(Args)]
+pub(crate) struct LoginArgs {
+    /// The hub's address [default: the one signed in to last, or `[hub] url` of config.toml].
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// Who signs in.
+    #[arg(long, value_name = "EMAIL")]
+    email: Option<String>,
+    /// Sign in with a browser, here or on another machine.
+    #[arg(long, conflicts_with_all = ["email", "password_stdin"])]
+    device: bool,
+    /// Read the password from stdin.
+    #[arg(long, requires = "email")]
+    password_stdin: bool,
+    /// Print an object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct LogoutArgs {
+    /// The hub's address [default: the one in use].
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// Print an object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A pair of tokens.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Pair {
+    access_token: Token,
+    refresh_token: Token,
+    expires_at: u64,
+    #[serde(default)]
+    user: User,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct User {
+    email: String,
+}
+
+/// Signs in.
+pub(crate) fn run(args: &LoginArgs) -> Result<(), CommandError> {
+    let home = Home::find()?;
+    let credentials = Credentials::load(&home.dir)?;
+    let url = args.server.as_deref().or(credentials.current.as_deref()).or(home.config.hub.as_deref());
+    let url = url.ok_or_else(|| {
+        CommandError::usage(
+            "which hub? give --server URL; the hub of this machine needs no login, `bir up` starts it",
+        )
+    })?;
+    let url = url.trim_end_matches('/').to_owned();
+    // Nobody is signed in yet: a refusal is an answer and no reason to refresh. A client belongs to one runtime.
+    let client = || HubClient::new(&home.dir, Destination::new(&url, None, Origin::Environment));
+    // Whether it is a hub at all is found out before anybody types a password.
+    block_on(async {
+        client().health().await?;
+        Ok(())
+    })?;
+    let pair = if args.device {
+        block_on(device::sign_in(&mut client()))?
+    } else {
+        let (email, secret) = password::ask(args.email.as_deref(), args.password_stdin)?;
+        block_on(password::sign_in(&mut client(), &email, &secret))?
+    };
+    let email =
+        Some(pair.user.email.clone()).filter(|email| !email.is_empty()).or_else(|| args.email.clone());
+    block_on(save(&home, &url, pair, email.clone()))?;
+    let who = email.as_deref().unwrap_or("you");
+    if args.json {
+        return Ok(out::json(&json!({ "url": url, "email": email }))?);
+    }
+    say(format_args!("{} signed in at {url}; what is recorded goes there from now on", signed(who)));
+    if home.config.hub.as_deref().is_some_and(|hub| hub.trim_end_matches('/') != url) {
+        say(
+            "warning: `[hub] url` of config.toml names another hub, which goes first; take it out to use this one",
+        );
+    }
+    Ok(())
+}
+
+fn signed(who: &str) -> String {
+    if who == "you" { "you are".into() } else { format!("{} is", safe::line(who)) }
+}
+
+async fn save(home: &Home, url: &str, pair: Pair, email: Option<String>) -> Result<(), CommandError> {
+    let _held = Credentials::lock(&home.dir, LOCK).await?;
+    let mut credentials = Credentials::load(&home.dir)?;
+    let login = Login {
+        access_token: Some(pair.access_token),
+        refresh_token: Some(pair.refresh_token),
+        expires_at: Some(pair.expires_at),
+        token: None,
+        email,
+    };
+    credentials.servers.insert(url.to_owned(), login);
+    credentials.current = Some(url.to_owned());
+    Ok(credentials.save(&home.dir)?)
+}
+
+/// Signs out: the hub forgets the tokens, and so does this machine. That the hub is away does not keep them here.
+pub(crate) fn logout(args: &LogoutArgs) -> Result<(), CommandError> {
+    let home = Home::find()?;
+    block_on(async {
+        let credentials = Credentials::load(&home.dir)?;
+        let url =
+            args.server.as_deref().map(|url| url.trim_end_matches('/').to_owned()).or(credentials.current);
+        let login = url.as_ref().and_then(|url| credentials.servers.get(url));
+        let (Some(url), Some(login)) = (&url, login) else {
+            if args.json {
+                return Ok(out::json(&json!({ "url": url, "removed": false, "revoked": false }))?);
+            }
+            say("nobody is signed in");
+            return Ok(());
+        };
+        let destination = Destination::new(url, login.bearer().cloned(), Origin::Login);
+        let mut client = HubClient::new(&home.dir, destination);
+        // Outside of the lock: an access token that has ended is refreshed under it, so that the family can be revoked.
+        let revoked = client.post("/auth/logout", &json!({})).await;
+        let _held = Credentials::lock(&home.dir, LOCK).await?;
+        let mut credentials = Credentials::load(&home.dir)?;
+        credentials.servers.remove(url);
+        if credentials.current.as_ref() == Some(url) {
+            credentials.current = None;
+        }
+        credentials.save(&home.dir)?;
+        let gone = match &revoked {
+            Ok(_) => true,
+            // The hub does not know the token any more.
+            Err(e) => e.status() == Some(401),
+        };
+        if args.json {
+            return Ok(out::json(&json!({ "url": url, "removed": true, "revoked": gone }))?);
+        }
+        say(format_args!("signed out of {url}"));
+        if let Err(e) = revoked.map_err(CommandError::from)
+            && !gone
+        {
+            say(format_args!(
+                "warning: the hub was not told, and its tokens end by themselves: {}",
+                safe::line(&e.to_string())
+            ));
+        }
+        Ok(())
+    })
+}
+
+/// A refusal of a sign-in in words that say what to do.
+fn refused(e: HubError) -> CommandError {
+    match e.code() {
+        Some("bad_credentials") => {
+            CommandError::failed("the hub does not know this e-mail address with this password; try again")
+        }
+        Some("rate_limited") => CommandError::failed("too many attempts; wait a minute, then try again"),
+        Some("expired_token") => {
+            CommandError::failed("nobody approved the code in time; run `bir login --device` again")
+        }
+        Some("access_denied") => CommandError::failed("the sign-in was refused in the browser"),
+        _ => e.into(),
+    }
+}

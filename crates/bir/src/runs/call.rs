@@ -1,0 +1,164 @@
+//! Two rows make a call: the one that begins it (index `2n`) and the one that ends it (`2n + 1`).
+
+use super::wire::read;
+use crate::error::CommandError;
+use crate::out::safe;
+use bir_model::Outcome;
+use bir_model::record::{Leg, Step, StepType};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A call, as far as its rows are there.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Call {
+    pub(crate) begin: Option<Step>,
+    pub(crate) end: Option<Step>,
+}
+
+/// The calls of a run in the order in which they began.
+pub(crate) fn calls(rows: &[Value]) -> Result<Vec<Call>, CommandError> {
+    let mut calls: BTreeMap<u32, Call> = BTreeMap::new();
+    for row in rows {
+        let step: Step = read(row)?;
+        let call = calls.entry(step.step_index / 2).or_default();
+        match step.step_type {
+            StepType::ToolSelected => call.begin = Some(step),
+            StepType::ToolResponse => call.end = Some(step),
+        }
+    }
+    Ok(calls.into_values().collect())
+}
+
+impl Call {
+    fn any(&self) -> Option<&Step> {
+        self.begin.as_ref().or(self.end.as_ref())
+    }
+
+    /// `server/tool`, or the tool alone where it is built in; untrusted.
+    pub(crate) fn key(&self) -> String {
+        self.any().map(key).unwrap_or_default()
+    }
+
+    /// The same, harmless.
+    pub(crate) fn name(&self) -> String {
+        safe::line(&self.key()).into_owned()
+    }
+
+    /// The arguments.
+    pub(crate) fn input(&self) -> Option<&str> {
+        self.begin.as_ref().and_then(|step| step.tool_input.as_deref())
+    }
+
+    /// The arguments as the model wrote them, where they differ.
+    pub(crate) fn model_input(&self) -> Option<&str> {
+        self.begin.as_ref().and_then(|step| step.model_input.as_deref())
+    }
+
+    /// What the model thought before.
+    pub(crate) fn context(&self) -> Option<&str> {
+        self.begin.as_ref().and_then(|step| step.context.as_deref())
+    }
+
+    /// The result, or the error.
+    pub(crate) fn output(&self) -> Option<&str> {
+        let end = self.end.as_ref()?;
+        end.tool_output.as_deref().or(end.tool_error.as_deref())
+    }
+
+    /// How it ended. None: it has not, as far as is known.
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
+        self.end.as_ref().map(|end| end.outcome.unwrap_or(Outcome::Unknown))
+    }
+
+    /// When it began, else when it ended, ms.
+    pub(crate) fn at(&self) -> u64 {
+        self.any().map_or(0, |step| step.at)
+    }
+
+    /// How long it took, µs.
+    pub(crate) fn duration(&self) -> Option<u64> {
+        let end = self.end.as_ref()?;
+        end.duration_us.or_else(|| Some(end.at.saturating_sub(self.begin.as_ref()?.at).saturating_mul(1000)))
+    }
+
+    /// The rounds before the last.
+    pub(crate) fn legs(&self) -> &[Leg] {
+        self.end.as_ref().map_or(&[], |end| &end.legs)
+    }
+
+    /// What else is to be known of it.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        for (step, what) in [(&self.begin, "arguments"), (&self.end, "result")] {
+            if let Some(step) = step.as_ref().filter(|step| step.truncated) {
+                let of = step.original_bytes.map(|n| format!(" of {}", crate::out::size::bytes(n)));
+                remarks.push(format!("{what}{} cut", of.unwrap_or_default()));
+            }
+        }
+        if self.end.as_ref().is_some_and(|end| end.ambiguous) {
+            remarks.push("its id repeated, so this answer may be another call's".into());
+        }
+        if self.begin.is_none() {
+            remarks.push("its beginning was not kept".into());
+        }
+        if let Some(agent) = self.any().and_then(|step| step.agent_id.as_deref()) {
+            remarks.push(format!("asked by agent {}", safe::line(agent)));
+        }
+        remarks
+    }
+}
+
+/// `server/tool` of a row, or the tool alone where it is built in; untrusted.
+pub(crate) fn key(step: &Step) -> String {
+    let tool = step.tool.as_deref().unwrap_or(&step.tool_name);
+    step.server.as_deref().map_or_else(|| tool.to_owned(), |server| format!("{server}/{tool}"))
+}
+
+#[cfg(test)]
+pub(crate) mod samples {
+    use serde_json::{Value, json};
+
+    /// The two rows of a call.
+    pub(crate) fn rows(n: u32, tool: &str, input: Value, output: Value, outcome: &str) -> [Value; 2] {
+        let run = "run_01970000-0000-7000-8000-000000000001";
+        let id = |i: u32| format!("step_01970000-0000-7000-8000-{i:012}");
+        let at = 1_000 + u64::from(n) * 100;
+        let key = if outcome == "rpc_error" { "toolError" } else { "toolOutput" };
+        let begin = json!({"id": id(2 * n), "runId": run, "stepIndex": 2 * n, "stepType": "tool_selected", "toolName": tool,
+            "server": "s", "tool": tool, "toolInput": input.to_string(), "at": at});
+        let end = json!({"id": id(2 * n + 1), "runId": run, "stepIndex": 2 * n + 1, "stepType": "tool_response", "toolName": tool,
+            "server": "s", "tool": tool, key: output.to_string(), "outcome": outcome, "at": at + 5, "durationUs": 5_240});
+        [begin, end]
+    }
+
+    /// A result with one text.
+    pub(crate) fn text(text: &str) -> Value {
+        json!({"content": [{"type": "text", "text": text}]})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn rows_in_any_order_become_calls_in_order() {
+        let a = samples::rows(0, "a", json!({}), samples::text("1"), "ok");
+        let b = samples::rows(1, "b", json!({}), samples::text("2"), "tool_error");
+        let found = calls(&[b[1].clone(), a[0].clone(), b[0].clone()]).unwrap();
+        let seen: Vec<_> = found.iter().map(|c| (c.name(), c.outcome(), c.duration())).collect();
+        assert_eq!(seen, [("s/a".into(), None, None), ("s/b".into(), Some(Outcome::ToolError), Some(5240))]);
+        assert!(calls(&[json!({"id": 1})]).is_err());
+    }
+
+    #[test]
+    fn an_end_without_a_beginning_says_so() {
+        let rows = samples::rows(0, "a", json!({}), samples::text("1"), "ok");
+        let found = calls(&rows[1..]).unwrap();
+        assert_eq!(
+            (found[0].at(), found[0].remarks()),
+            (1005, vec!["its beginning was not kept".to_owned()])
+        );
+    }
+}

@@ -1,0 +1,205 @@
+//! `bir runs grep`: calls that hold a text, with what stands around it.
+
+use super::args::GrepArgs;
+use super::call::key;
+use super::wire::read;
+use super::{api, find, payload};
+use crate::error::CommandError;
+use crate::home::Home;
+use crate::out::{self, paint, safe, time};
+use crate::say;
+use bir_model::RunId;
+use bir_model::record::Step;
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+/// Letters around a hit.
+const AROUND: usize = 40;
+/// Hits of one row that are shown.
+const HITS: usize = 3;
+
+/// Looks for a text.
+pub(crate) async fn run(home: &Home, args: &GrepArgs) -> Result<(), CommandError> {
+    if args.text.is_empty() {
+        return Err(CommandError::usage("nothing is looked for; give a text"));
+    }
+    let mut query = args.filter.query()?;
+    query.push(("q", args.text.clone()));
+    let mut client = home.swept().await?;
+    let mut rows = api::search(&mut client, &query, args.limit).await?;
+    // The hub does not tell upper from lower case.
+    if args.case {
+        rows.retain(|row| texts(row).any(|text| text.contains(&args.text)));
+    }
+    if args.json {
+        return Ok(out::json(&rows)?);
+    }
+    if rows.is_empty() {
+        say("no call holds this text");
+        return Ok(());
+    }
+    let steps = rows.iter().map(read::<Step>).collect::<Result<Vec<_>, _>>()?;
+    Ok(out::print(&page(&steps, &args.text, args.case, &TimeZone::system()))?)
+}
+
+/// What of a row is searched.
+fn texts(row: &Value) -> impl Iterator<Item = &str> {
+    ["toolName", "server", "tool", "toolInput", "modelInput", "toolOutput", "toolError", "context"]
+        .into_iter()
+        .filter_map(move |key| row[key].as_str())
+}
+
+fn page(steps: &[Step], needle: &str, case: bool, zone: &TimeZone) -> String {
+    let runs: Vec<RunId> = steps.iter().map(|step| step.run_id).collect();
+    let mut out = String::new();
+    let mut before = None;
+    for (step, run) in steps.iter().zip(find::short(&runs)) {
+        if before != Some(step.run_id) {
+            before = Some(step.run_id);
+            let when = time::instant(step.at, zone);
+            out.push_str(&format!("{} {}\n", paint::name(&run), paint::dim(&when)));
+        }
+        let name = key(step);
+        out.push_str(&format!("  {}\n", marked(&safe::line(&name), needle, case)));
+        for (arrow, text) in [
+            ("·", &step.context),
+            ("→", &step.tool_input),
+            ("→", &step.model_input),
+            ("←", &step.tool_output),
+            ("←", &step.tool_error),
+        ] {
+            let Some(text) = text else { continue };
+            for excerpt in excerpts(&readable(text, needle, case), needle, case) {
+                out.push_str(&format!("    {} {}\n", paint::dim(arrow), marked(&excerpt, needle, case)));
+            }
+        }
+    }
+    out
+}
+
+/// The form of a payload in which the text is found: what it says, else as it stands.
+fn readable(text: &str, needle: &str, case: bool) -> String {
+    let folded = payload::folded(text);
+    if hits(&folded, needle, case).is_empty() { safe::line(text).into_owned() } else { folded }
+}
+
+/// Where the needle stands, in bytes.
+fn hits(text: &str, needle: &str, case: bool) -> Vec<(usize, usize)> {
+    if needle.is_empty() {
+        return Vec::new();
+    }
+    if case {
+        return text.match_indices(needle).map(|(at, found)| (at, at + found.len())).collect();
+    }
+    let wanted: Vec<char> = needle.chars().flat_map(char::to_lowercase).collect();
+    let mut found = Vec::new();
+    let mut after = 0;
+    for (at, _) in text.char_indices() {
+        if at < after {
+            continue;
+        }
+        let mut rest = wanted.iter();
+        let mut end = at;
+        let mut fits = true;
+        for c in text[at..].chars() {
+            if rest.as_slice().is_empty() {
+                break;
+            }
+            fits = c.to_lowercase().all(|lower| rest.next() == Some(&lower));
+            if !fits {
+                break;
+            }
+            end += c.len_utf8();
+        }
+        if fits && rest.as_slice().is_empty() {
+            found.push((at, end));
+            after = end;
+        }
+    }
+    found
+}
+
+/// What stands around each hit.
+fn excerpts(text: &str, needle: &str, case: bool) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut shown_to = 0;
+    for (from, to) in hits(text, needle, case) {
+        if out.len() == HITS {
+            break;
+        }
+        if to <= shown_to {
+            continue;
+        }
+        let start = text[..from].char_indices().rev().take(AROUND).last().map_or(from, |(at, _)| at);
+        let end = text[to..].char_indices().nth(AROUND).map_or(text.len(), |(at, _)| to + at);
+        let (head, tail) = (if start > 0 { "…" } else { "" }, if end < text.len() { "…" } else { "" });
+        out.push(format!("{head}{}{tail}", &text[start..end]));
+        shown_to = end;
+    }
+    out
+}
+
+/// The text with its hits in colour.
+fn marked(text: &str, needle: &str, case: bool) -> String {
+    let (mut out, mut done) = (String::new(), 0);
+    for (from, to) in hits(text, needle, case) {
+        out.push_str(&text[done..from]);
+        out.push_str(&paint::hit(&text[from..to]));
+        done = to;
+    }
+    out.push_str(&text[done..]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::call::samples;
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn hits_are_found_in_either_case() {
+        for (text, needle, case, found) in [
+            ("Paris paris", "paris", false, vec![(0, 5), (6, 11)]),
+            ("Paris paris", "paris", true, vec![(6, 11)]),
+            ("ÜBER über", "über", false, vec![(0, 5), (6, 11)]),
+            ("aaa", "aa", false, vec![(0, 2)]),
+            ("aab", "ab", false, vec![(1, 3)]),
+            ("pari", "paris", false, vec![]),
+            ("x", "", false, vec![]),
+        ] {
+            assert_eq!(hits(text, needle, case), found, "{text} {needle}");
+        }
+    }
+
+    #[test]
+    fn an_excerpt_is_what_stands_around() {
+        let text = format!("{}needle{}", "ä".repeat(100), "z".repeat(100));
+        assert_eq!(
+            excerpts(&text, "needle", true),
+            [format!("…{}needle{}…", "ä".repeat(40), "z".repeat(40))]
+        );
+        assert_eq!(excerpts("a needle", "needle", true), ["a needle"]);
+        assert_eq!(excerpts(&"x ".repeat(500), "x", true).len(), HITS);
+    }
+
+    #[test]
+    fn a_page_names_run_call_and_place() {
+        let rows = samples::rows(0, "echo", json!({"m": "Rome\u{1b}[2J"}), samples::text("to rome"), "ok");
+        let steps: Vec<Step> = rows.iter().map(|row| read(row).unwrap()).collect();
+        let page = page(&steps, "rome", false, &TimeZone::UTC);
+        assert_eq!(
+            console::strip_ansi_codes(&page),
+            "019700000000 1970-01-01 00:00:01\n  s/echo\n    → {\"m\":\"Rome\\u001b[2J\"}\n  s/echo\n    ← to rome\n"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_breaks_it(text in any::<String>(), needle in any::<String>(), case in any::<bool>()) {
+            let _ = excerpts(&text, &needle, case);
+            prop_assert_eq!(console::strip_ansi_codes(&marked(&safe::line(&text), &needle, case)).into_owned(), safe::line(&text));
+        }
+    }
+}
