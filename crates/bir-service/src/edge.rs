@@ -90,7 +90,7 @@ fn wants_page(request: &Request) -> bool {
     accept.contains("text/html")
 }
 
-static HEADERS: &[(HeaderName, &str)] = &[
+static HEADERS: [(HeaderName, &str); 6] = [
     (header::CONTENT_SECURITY_POLICY, bir_console::CONTENT_SECURITY_POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
@@ -125,7 +125,7 @@ pub(crate) async fn edge(
         response = write(response, &problem, &id, page);
     }
     let headers = response.headers_mut();
-    for (name, value) in HEADERS {
+    for (name, value) in &HEADERS {
         headers.entry(name.clone()).or_insert(HeaderValue::from_static(value));
     }
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));

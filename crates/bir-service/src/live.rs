@@ -4,7 +4,7 @@
 //! it then reads from the store what it missed. Nobody waits for a subscriber.
 
 use bir_model::record::{Record, Step};
-use bir_model::{RunId, TenantId, UserId};
+use bir_model::{RunId, TenantId};
 use bir_store::Store;
 use bir_store::model::{Appended, RunSummary, View};
 use std::sync::Arc;

@@ -13,13 +13,13 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The program with an empty environment but for what it needs.
-pub fn command(home: &Path) -> Command {
+pub(crate) fn command(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bir-hub"));
     command.env_clear().env("BIR_HOME", home).env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command
 }
 
-pub fn run(home: &Path, args: &[&str], stdin: &str) -> Output {
+pub(crate) fn run(home: &Path, args: &[&str], stdin: &str) -> Output {
     let mut child = command(home)
         .args(args)
         .stdin(Stdio::piped())
@@ -33,7 +33,7 @@ pub fn run(home: &Path, args: &[&str], stdin: &str) -> Output {
 }
 
 /// Waits until it holds.
-pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
         if let Some(found) = look() {
@@ -44,7 +44,7 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-pub struct Hub {
+pub(crate) struct Hub {
     pub child: Child,
     pub address: SocketAddr,
     pub token: String,
@@ -60,11 +60,11 @@ impl Drop for Hub {
 
 impl Hub {
     /// The embedded hub of a state directory, on a free port, once it answers.
-    pub fn embedded(home: &Path) -> Self {
+    pub(crate) fn embedded(home: &Path) -> Self {
         Self::spawn(home, &["serve", "--listen", "127.0.0.1:0"])
     }
 
-    pub fn spawn(home: &Path, args: &[&str]) -> Self {
+    pub(crate) fn spawn(home: &Path, args: &[&str]) -> Self {
         let mut child = command(home).args(args).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let pid = child.id();
         // Read along, so that a full pipe never holds the hub.
@@ -84,17 +84,17 @@ impl Hub {
         Self { child, address, token: told["token"].as_str().unwrap().to_owned(), home: home.to_owned() }
     }
 
-    pub fn call(&self, method: &str, path: &str, body: &str) -> Answer {
+    pub(crate) fn call(&self, method: &str, path: &str, body: &str) -> Answer {
         call(self.address, Some(&self.token), method, path, body).unwrap()
     }
 
-    pub fn signal(&self, signal: rustix::process::Signal) {
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
     /// Ends it in the way of `bir down`.
-    pub fn end(mut self) -> ExitStatus {
+    pub(crate) fn end(mut self) -> ExitStatus {
         self.signal(rustix::process::Signal::TERM);
         let child = &mut self.child;
         until("the end of the hub", || child.try_wait().unwrap())
@@ -102,14 +102,14 @@ impl Hub {
 }
 
 #[derive(Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     pub status: u16,
     pub head: String,
     pub body: String,
 }
 
 impl Answer {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
     }
 }
@@ -128,7 +128,7 @@ fn unchunk(mut rest: &str) -> String {
 }
 
 /// One request on a connection of its own. An error: the connection broke off.
-pub fn call(
+pub(crate) fn call(
     to: SocketAddr,
     token: Option<&str>,
     method: &str,
@@ -156,7 +156,7 @@ pub fn call(
 }
 
 /// Lines of a run: its beginning and so many calls.
-pub fn run_lines(run: bir_model::RunId, calls: std::ops::Range<u32>, beginning: bool) -> String {
+pub(crate) fn run_lines(run: bir_model::RunId, calls: std::ops::Range<u32>, beginning: bool) -> String {
     let mut lines = String::new();
     if beginning {
         lines.push_str(&format!(
@@ -177,7 +177,7 @@ pub fn run_lines(run: bir_model::RunId, calls: std::ops::Range<u32>, beginning: 
 }
 
 /// All rows' indexes of a run, in order.
-pub fn indexes(hub: &Hub, run: bir_model::RunId) -> Vec<u64> {
+pub(crate) fn indexes(hub: &Hub, run: bir_model::RunId) -> Vec<u64> {
     let mut all = Vec::new();
     let mut from = Some(0);
     while let Some(index) = from {

@@ -31,7 +31,7 @@ struct Data {
 }
 
 #[derive(Debug, Default)]
-pub struct MemoryStore {
+pub(crate) struct MemoryStore {
     data: Mutex<Data>,
     /// While true, nothing answers.
     pub down: AtomicBool,

@@ -1,7 +1,7 @@
 //! What the tests of the routes share: a service over a store in memory, people in it, and requests.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-pub mod memory;
+pub(crate) mod memory;
 
 use axum::Router;
 use axum::body::Body;
@@ -21,12 +21,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tower::ServiceExt as _;
 
-pub const HOST: &str = "127.0.0.1:7411";
-pub const ORIGIN: &str = "http://127.0.0.1:7411";
-pub const PASSWORD: &str = "correct horse battery";
+pub(crate) const HOST: &str = "127.0.0.1:7411";
+pub(crate) const ORIGIN: &str = "http://127.0.0.1:7411";
+pub(crate) const PASSWORD: &str = "correct horse battery";
 
 #[derive(Debug)]
-pub struct ManualClock(pub AtomicU64);
+pub(crate) struct ManualClock(pub AtomicU64);
 
 impl Clock for ManualClock {
     fn now(&self) -> u64 {
@@ -34,7 +34,7 @@ impl Clock for ManualClock {
     }
 }
 
-pub struct World {
+pub(crate) struct World {
     pub store: Arc<MemoryStore>,
     pub clock: Arc<ManualClock>,
     pub state: State,
@@ -44,29 +44,29 @@ pub struct World {
 }
 
 #[derive(Clone)]
-pub struct Person {
+pub(crate) struct Person {
     pub id: UserId,
     pub token: String,
 }
 
-pub struct Answer {
+pub(crate) struct Answer {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub bytes: Bytes,
 }
 
 impl Answer {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.bytes)
             .unwrap_or_else(|_| panic!("no JSON: {:?} {}", self.status, self.text()))
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
     /// Status and code of a problem, checked for its shape.
-    pub fn problem(&self) -> (u16, String) {
+    pub(crate) fn problem(&self) -> (u16, String) {
         assert_eq!(self.headers[header::CONTENT_TYPE], "application/problem+json", "{}", self.text());
         let body = self.json();
         for member in ["type", "title", "status", "code", "detail", "requestId"] {
@@ -79,11 +79,11 @@ impl Answer {
 }
 
 impl World {
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::with(|_| {}).await
     }
 
-    pub async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let store = Arc::new(MemoryStore::default());
         let clock = Arc::new(ManualClock(AtomicU64::new(1_700_000_000_000)));
         let mut settings = Settings::new(HOST.parse().unwrap());
@@ -105,7 +105,7 @@ impl World {
         Self { store, clock, state, app, tenant, other }
     }
 
-    pub async fn person(&self, tenant: TenantId, role: Role, email: &str) -> Person {
+    pub(crate) async fn person(&self, tenant: TenantId, role: Role, email: &str) -> Person {
         let hash = password::hash_now(PASSWORD, 64).unwrap();
         let new = NewUser { email: email.into(), name: email.into(), role, password_hash: Some(hash) };
         let id = self.store.add_user(tenant, new).await.unwrap();
@@ -113,7 +113,7 @@ impl World {
         Person { id, token }
     }
 
-    pub async fn token(
+    pub(crate) async fn token(
         &self,
         tenant: TenantId,
         owner: UserId,
@@ -134,44 +134,44 @@ impl World {
         text
     }
 
-    pub fn forward(&self, ms: u64) {
+    pub(crate) fn forward(&self, ms: u64) {
         self.clock.0.fetch_add(ms, Ordering::SeqCst);
     }
 
-    pub async fn raw(&self, request: Request<Body>) -> http::Response<Body> {
+    pub(crate) async fn raw(&self, request: Request<Body>) -> http::Response<Body> {
         self.app.clone().oneshot(request).await.unwrap()
     }
 
-    pub async fn send(&self, request: Request<Body>) -> Answer {
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
         let response = self.raw(request).await;
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         Answer { status: parts.status, headers: parts.headers, bytes }
     }
 
-    pub async fn call(&self, token: &str, method: &str, path: &str, body: impl Into<Body>) -> Answer {
+    pub(crate) async fn call(&self, token: &str, method: &str, path: &str, body: impl Into<Body>) -> Answer {
         self.send(request(method, path, &[("authorization", &format!("Bearer {token}"))], body)).await
     }
 
-    pub async fn get(&self, token: &str, path: &str) -> Answer {
+    pub(crate) async fn get(&self, token: &str, path: &str) -> Answer {
         self.call(token, "GET", path, Body::empty()).await
     }
 
-    pub async fn post(&self, token: &str, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, token: &str, path: &str, body: &Value) -> Answer {
         self.call(token, "POST", path, body.to_string()).await
     }
 
     /// Without a token.
-    pub async fn bare(&self, method: &str, path: &str, body: impl Into<Body>) -> Answer {
+    pub(crate) async fn bare(&self, method: &str, path: &str, body: impl Into<Body>) -> Answer {
         self.send(request(method, path, &[], body)).await
     }
 
-    pub async fn batch(&self, token: &str, records: &[Record]) -> Answer {
+    pub(crate) async fn batch(&self, token: &str, records: &[Record]) -> Answer {
         self.call(token, "POST", "/recordings/batch", lines(records)).await
     }
 }
 
-pub fn request(method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Request<Body> {
+pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Request<Body> {
     let mut builder = Request::builder().method(method.parse::<Method>().unwrap()).uri(path);
     if !headers.iter().any(|(name, _)| *name == "host") {
         builder = builder.header("host", HOST);
@@ -182,11 +182,11 @@ pub fn request(method: &str, path: &str, headers: &[(&str, &str)], body: impl In
     builder.body(body.into()).unwrap()
 }
 
-pub fn lines(records: &[Record]) -> String {
+pub(crate) fn lines(records: &[Record]) -> String {
     records.iter().map(|r| serde_json::to_string(r).unwrap() + "\n").collect()
 }
 
-pub fn run_start(id: RunId) -> RunStart {
+pub(crate) fn run_start(id: RunId) -> RunStart {
     RunStart {
         id,
         tier: Tier::Standalone,
@@ -201,7 +201,7 @@ pub fn run_start(id: RunId) -> RunStart {
     }
 }
 
-pub fn step(run: RunId, index: u32) -> Step {
+pub(crate) fn step(run: RunId, index: u32) -> Step {
     let response = index % 2 == 1;
     Step {
         id: StepId::new(),
@@ -229,7 +229,7 @@ pub fn step(run: RunId, index: u32) -> Step {
     }
 }
 
-pub fn finish(run: RunId) -> Record {
+pub(crate) fn finish(run: RunId) -> Record {
     Record::Finish(Finish {
         run_id: run,
         at: 1_700_000_001_000,
@@ -240,7 +240,7 @@ pub fn finish(run: RunId) -> Record {
 }
 
 /// A run with so many rows.
-pub fn whole_run(rows: u32) -> (RunId, Vec<Record>) {
+pub(crate) fn whole_run(rows: u32) -> (RunId, Vec<Record>) {
     let id = RunId::new();
     let mut records = vec![Record::Run(run_start(id))];
     records.extend((0..rows).map(|i| Record::Step(step(id, i))));

@@ -15,7 +15,7 @@ mod tx;
 mod value;
 
 pub(crate) use row::{Row, name_of};
-pub(crate) use tx::{Db, PlainTx, TenantTx};
+pub(crate) use tx::{Db, TenantTx};
 pub(crate) use value::{Value, values};
 
 /// `$from, $from+1, …`: placeholders for `count` values.

@@ -59,13 +59,6 @@ impl Row {
         self.get(at)
     }
 
-    pub(crate) fn hash(&self, at: usize) -> Result<[u8; 32], StoreError> {
-        let bytes: Vec<u8> = self.get(at)?;
-        bytes
-            .try_into()
-            .map_err(|_| StoreError::Failed("a stored hash has another length than 32 bytes".into()))
-    }
-
     /// A value that has a name, an enum's.
     pub(crate) fn named<T: serde::de::DeserializeOwned>(&self, at: usize) -> Result<T, StoreError> {
         named(&self.text(at)?)

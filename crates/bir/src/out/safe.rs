@@ -119,8 +119,9 @@ mod tests {
             prop_assert!(line(&text).chars().all(|c| !is_hidden(c)));
             prop_assert!(block(&text).chars().all(|c| c == '\n' || !is_hidden(c)));
             let looked = last_look(&text);
-            prop_assert!(looked.chars().all(|c| c == '\n' || c == '\u{1b}' || !is_hidden(c)));
-            prop_assert!(looked.match_indices('\u{1b}').all(|(at, _)| colour(&looked[at..]).is_some()));
+            let escape = '\u{1b}';
+            prop_assert!(looked.chars().all(|c| c == '\n' || c == escape || !is_hidden(c)));
+            prop_assert!(looked.match_indices(escape).all(|(at, _)| colour(&looked[at..]).is_some()));
         }
     }
 }

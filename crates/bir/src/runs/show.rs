@@ -255,7 +255,7 @@ mod tests {
         rows.extend(third);
         let look = Look { full, width: 60, zone: TimeZone::UTC, now: 9_000 };
         let text = render(&read(&detail).unwrap(), &calls(&rows).unwrap(), &look);
-        assert_eq!(out::safe::last_look(&text), text, "nothing hidden is in it");
+        assert_eq!(safe::last_look(&text), text, "nothing hidden is in it");
         console::strip_ansi_codes(&text).into_owned()
     }
 

@@ -214,6 +214,6 @@ mod tests {
                 line
             );
         }
-        assert!(Server.answer("{\"id\":1,\"result\":{}}").is_empty());
+        assert!(answer(b"{\"id\":1,\"result\":{}}").is_empty());
     }
 }
