@@ -237,7 +237,8 @@ fn without_a_hub_everything_stays_and_a_full_spool_drops_the_oldest_and_says_so(
     runtime.block_on(sweep(&mut client, &spool, Duration::from_secs(120), &no_log())).unwrap();
     let records = hub.records();
     let kept = indexes(&records, run);
-    let lost: u64 = records.iter().filter(|r| r["type"] == "lost").map(|r| r["calls"].as_u64().unwrap()).sum();
+    let lost: u64 =
+        records.iter().filter(|r| r["type"] == "lost").map(|r| r["calls"].as_u64().unwrap()).sum();
     assert!(lost > 0);
     assert_eq!(kept.len() as u64 / 2 + lost, 16_000);
     // What is kept is the newest part, whole.

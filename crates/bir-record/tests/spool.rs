@@ -102,7 +102,8 @@ fn damage_costs_the_lines_that_it_hit_and_is_told() {
         std::fs::write(&file, &text[..at]).unwrap();
         let complete = text[..at].iter().filter(|&&b| b == b'\n').count();
         let records = ship_all(dir.path());
-        let own = records.iter().filter(|r| r["type"] == "run" || r["outcome"] == "ok" || r["outcome"].is_null());
+        let own =
+            records.iter().filter(|r| r["type"] == "run" || r["outcome"] == "ok" || r["outcome"].is_null());
         let own = own.filter(|r| r["type"] == "run" || r["type"] == "step").count();
         assert_eq!(own, complete, "cut at {at}");
     }

@@ -132,13 +132,19 @@ fn serve(stream: TcpStream, booked: &Mutex<Booked>) {
 
 fn answer(first: &str, token: &str, body: &[u8], booked: &Mutex<Booked>) -> Option<(u16, String)> {
     if first.starts_with("GET /health") {
-        return Some((200, r#"{"status":"ok","version":"0","apiVersion":1,"instance":"i","store":"x"}"#.into()));
+        return Some((
+            200,
+            r#"{"status":"ok","version":"0","apiVersion":1,"instance":"i","store":"x"}"#.into(),
+        ));
     }
     let mut booked = booked.lock().unwrap();
     if first.starts_with("POST /auth/refresh") {
         let refresh: Value = serde_json::from_slice(body).unwrap();
         booked.tokens.push(format!("refresh {}", refresh["refreshToken"].as_str().unwrap()));
-        return Some((200, r#"{"accessToken":"fresh","refreshToken":"next","expiresAt":9999999999999}"#.into()));
+        return Some((
+            200,
+            r#"{"accessToken":"fresh","refreshToken":"next","expiresAt":9999999999999}"#.into(),
+        ));
     }
     booked.batches += 1;
     booked.tokens.push(token.to_owned());

@@ -171,7 +171,12 @@ impl World {
     }
 }
 
-pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Request<Body> {
+pub(crate) fn request(
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: impl Into<Body>,
+) -> Request<Body> {
     let mut builder = Request::builder().method(method.parse::<Method>().unwrap()).uri(path);
     if !headers.iter().any(|(name, _)| *name == "host") {
         builder = builder.header("host", HOST);

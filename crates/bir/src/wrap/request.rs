@@ -164,7 +164,9 @@ mod tests {
 
     fn request(words: &[&str]) -> Result<Request, RequestError> {
         let all = ["bir", "wrap"].iter().chain(words);
-        let Command::Wrap(args) = Cli::try_parse_from(all).ok().unwrap().command else { unreachable!("`wrap` is what was asked") };
+        let Command::Wrap(args) = Cli::try_parse_from(all).ok().unwrap().command else {
+            unreachable!("`wrap` is what was asked")
+        };
         Request::new(*args)
     }
 
