@@ -182,7 +182,7 @@ mod tests {
     };
 
     fn row(run: RunId, index: u32, at: u64, outcome: Option<Outcome>, us: Option<u64>) -> Step {
-        let kind = if index % 2 == 0 { "tool_selected" } else { "tool_response" };
+        let kind = if index.is_multiple_of(2) { "tool_selected" } else { "tool_response" };
         let mut step: Step = serde_json::from_value(serde_json::json!({
             "id": StepId::new(), "runId": run, "stepIndex": index, "stepType": kind, "toolName": "t", "at": BEGAN + at
         }))

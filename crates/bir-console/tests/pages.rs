@@ -53,7 +53,7 @@ fn run(text: &str) -> Run {
 }
 
 fn step(run: RunId, index: u32, text: &str) -> Step {
-    let begins = index % 2 == 0;
+    let begins = index.is_multiple_of(2);
     Step {
         id: StepId::new(),
         run_id: run,

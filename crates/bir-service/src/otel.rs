@@ -261,7 +261,7 @@ impl Telemetry {
             dropped_attributes_count: 0,
             events: SpanEvents::default(),
             links: SpanLinks::default(),
-            status: error.map_or(Status::Unset, |error| Status::error(error)),
+            status: error.map_or(Status::Unset, Status::error),
             instrumentation_scope: self.scope.clone(),
         });
     }

@@ -75,8 +75,11 @@ fn cookie(headers: &HeaderMap) -> Option<String> {
 #[derive(Debug)]
 pub(crate) struct Principals {
     believed: Duration,
-    known: Mutex<HashMap<[u8; 32], (Instant, Arc<Principal>)>>,
+    known: Mutex<HashMap<[u8; 32], Known>>,
 }
+
+/// Who it is, and when the store said so.
+type Known = (Instant, Arc<Principal>);
 
 fn unknown() -> Problem {
     Problem::new(

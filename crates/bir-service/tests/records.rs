@@ -136,7 +136,8 @@ async fn what_is_wrong_with_a_body_is_said_without_repeating_it() {
     let (world, me) = member().await;
     let run = RunId::new();
     world.post(&me.token, "/recordings/runs", &json!({"id": run})).await;
-    let cases: Vec<(&str, String, String, (u16, &str), &str)> = vec![
+    type Case = (&'static str, String, String, (u16, &'static str), &'static str);
+    let cases: Vec<Case> = vec![
         ("POST", "/recordings/runs".into(), "{\n  \"id\": }".into(), (400, "bad_json"), "line 2"),
         ("POST", "/recordings/runs".into(), "{\"id\": 5}".into(), (400, "bad_type"), "`id`"),
         ("POST", "/recordings/runs".into(), "{}".into(), (400, "bad_type"), "missing field `id`"),

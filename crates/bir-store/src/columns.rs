@@ -3,7 +3,9 @@
 use crate::StoreError;
 use crate::model::RunSummary;
 use crate::sql::{Row, Value, name_of, values};
-use bir_model::record::{FinalAnswer, HostInfo, Leg, Lost, RunStart, ServerInfo, Source, Step, StepType};
+use bir_model::record::{
+    FinalAnswer, HostInfo, Leg, Lost, Record, RunStart, ServerInfo, Source, Step, StepType,
+};
 use bir_model::{RunId, StepId, TenantId, UserId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -130,14 +132,8 @@ pub(crate) fn of_final(tenant: TenantId, answer: &FinalAnswer) -> Vec<Value> {
     ]
 }
 
-/// What a row holds.
-pub(crate) enum Booked {
-    Step(Step),
-    Final(FinalAnswer),
-}
-
-/// From the columns [`STEP`].
-pub(crate) fn booked(row: &Row) -> Result<Booked, StoreError> {
+/// A step or a final answer, from the columns [`STEP`].
+pub(crate) fn record(row: &Row) -> Result<Record, StoreError> {
     let id = StepId::from_uuid(row.uuid(0)?);
     let run_id = RunId::from_uuid(row.uuid(1)?);
     let step_index = row.number32(2)?;
@@ -146,14 +142,14 @@ pub(crate) fn booked(row: &Row) -> Result<Booked, StoreError> {
     let step_type = match step_type.as_str() {
         FINAL => {
             let answer = row.opt_text(11)?.unwrap_or_default();
-            return Ok(Booked::Final(FinalAnswer { run_id, id, step_index, answer, at }));
+            return Ok(Record::Final(FinalAnswer { run_id, id, step_index, answer, at }));
         }
         "tool_selected" => StepType::ToolSelected,
         "tool_response" => StepType::ToolResponse,
         other => return Err(StoreError::Failed(format!("a stored row has the unknown type `{other}`"))),
     };
     let more: StepMore = row.json(13)?.unwrap_or_default();
-    Ok(Booked::Step(Step {
+    Ok(Record::Step(Step {
         id,
         run_id,
         step_index,
@@ -181,11 +177,9 @@ pub(crate) fn booked(row: &Row) -> Result<Booked, StoreError> {
 
 /// From the columns [`STEP`] of a row that is no final answer.
 pub(crate) fn step(row: &Row) -> Result<Step, StoreError> {
-    match booked(row)? {
-        Booked::Step(step) => Ok(step),
-        Booked::Final(_) => {
-            Err(StoreError::Failed("a final answer stands where a call was asked for".into()))
-        }
+    match record(row)? {
+        Record::Step(step) => Ok(step),
+        _ => Err(StoreError::Failed("a final answer stands where a call was asked for".into())),
     }
 }
 

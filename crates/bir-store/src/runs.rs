@@ -1,7 +1,7 @@
 //! Lists of runs, and one run.
 
 use crate::StoreError;
-use crate::columns::{self, Booked};
+use crate::columns;
 use crate::cursor::{Cursor, List};
 use crate::facets::{self, Facet};
 use crate::model::{Page, RunDetail, RunFilter, RunPage, StepPage, View};
@@ -253,10 +253,7 @@ pub(crate) async fn records(
     let after = after.map_or(-1, i64::from);
     let rows = tx.rows(sql, values![who.tenant, run, after, limit]).await?;
     for row in &rows {
-        records.push(match columns::booked(row)? {
-            Booked::Step(step) => Record::Step(step),
-            Booked::Final(answer) => Record::Final(answer),
-        });
+        records.push(columns::record(row)?);
     }
     if rows.len() < limit as usize {
         if let (Some(at), Some(reason)) = (summary.ended_at, summary.end_reason) {

@@ -212,7 +212,8 @@ pub(super) fn place(
             edit.text = text;
         }
     }
-    if !token.escaped && !(mend && token.faulty) {
+    let written_anew = token.escaped || (mend && token.faulty);
+    if !written_anew {
         out.extend(said.drain(..).map(|e| Edit { start: base + e.start, end: base + e.end, text: e.text }));
         return;
     }

@@ -394,7 +394,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         let bytes = self.text.as_bytes();
         let bytes = &bytes[..bytes.len().min(self.pos + LOOK_AHEAD)];
         let mut pos = self.pos;
-        let mut member = || -> Option<bool> {
+        let member = || -> Option<bool> {
             let quote = json::space(bytes, pos);
             let key = (bytes.get(quote) == Some(&b'"')).then(|| json::string(bytes, quote)).flatten()?;
             let value = json::space(bytes, json::space(bytes, key.end + 1) + 1);
@@ -422,7 +422,7 @@ impl<'w, 'r> Walk<'w, 'r> {
             pos += 1;
             (found || more).then_some(found)
         };
-        std::iter::from_fn(|| member()).any(|found| found)
+        std::iter::from_fn(member).any(|found| found)
     }
 
     fn array(&mut self, class: Class, in_array: bool) -> Result<(), Broken> {
@@ -515,7 +515,7 @@ impl<'w, 'r> Walk<'w, 'r> {
             return Before::Nothing;
         }
         // Single letters and `-key`-like switches of X.509 tools name files more often than secrets.
-        if flag && said.starts_with("--") || flag && said.len() > 4 {
+        if flag && (said.starts_with("--") || said.len() > 4) {
             return match self.job.classify(said) {
                 class @ (Class::Secret(_) | Class::Cookie | Class::Weak) => Before::Names(class),
                 Class::Pwd => Before::Names(Class::Secret(Kind::Key)),

@@ -21,11 +21,14 @@ struct Run {
     finished: bool,
 }
 
+/// Id, what it was made of, where, when, when last used, when revoked.
+type Token = (TokenId, NewToken, TenantId, u64, Option<u64>, Option<u64>);
+
 #[derive(Debug, Default)]
 struct Data {
     tenants: Vec<TenantRow>,
     users: Vec<Account>,
-    tokens: Vec<(TokenId, NewToken, TenantId, u64, Option<u64>, Option<u64>)>,
+    tokens: Vec<Token>,
     sessions: Vec<(TenantId, Session)>,
     runs: HashMap<RunId, Run>,
 }

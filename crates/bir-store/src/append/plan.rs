@@ -72,9 +72,8 @@ impl<'a> Plan<'a> {
             losses: Vec::new(),
         };
         let mut lives = None;
-        for at in 0..records.len() {
-            if matches!(&records[at], Record::Run(run) if !plan.runs.contains_key(&run.id)) && lives.is_none()
-            {
+        for (at, record) in records.iter().enumerate() {
+            if matches!(record, Record::Run(run) if !plan.runs.contains_key(&run.id)) && lives.is_none() {
                 lives = Some(exists(tx, who).await?);
             }
             plan.verdicts[at] = plan.judge(at, lives == Some(true));

@@ -27,7 +27,9 @@ struct Seen {
 }
 
 /// The parts of a record that make it a row: id, run, index, type.
-fn key(record: &Record) -> Option<(StepId, RunId, u32, &'static str)> {
+type Key = (StepId, RunId, u32, &'static str);
+
+fn key(record: &Record) -> Option<Key> {
     match record {
         Record::Step(step) => Some((step.id, step.run_id, step.step_index, step.step_type.as_str())),
         Record::Final(answer) => Some((answer.id, answer.run_id, answer.step_index, columns::FINAL)),
@@ -171,10 +173,7 @@ pub(crate) async fn overwrite(tx: &mut TenantTx, step: &Step) -> Result<u64, Und
 }
 
 /// The rows that have the id, or the run and index, of one of these.
-async fn look(
-    tx: &mut TenantTx,
-    keys: &[(usize, (StepId, RunId, u32, &'static str))],
-) -> Result<Vec<Seen>, Undone> {
+async fn look(tx: &mut TenantTx, keys: &[(usize, Key)]) -> Result<Vec<Seen>, Undone> {
     let mut found = Vec::new();
     if keys.is_empty() {
         return Ok(found);
