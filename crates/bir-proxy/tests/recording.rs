@@ -89,16 +89,14 @@ fn a_legacy_session_is_recorded_as_the_wire_had_it() {
 
 #[test]
 fn batches_and_repeated_ids_are_recorded_element_by_element() {
-    let setup = front(Script::new());
+    let element = |n: u32| format!(r#"{{"jsonrpc":"2.0","id":{n},"result":{{"content":[],"n":{n}}}}}"#);
+    // The handshake is two messages, the batch the third; its answers come in the other order.
+    let answers = format!("[{},{}]\n", element(2), element(1));
+    let setup = front(Script::new().on(On::message(3), [bir_testkit::Step::Bytes(answers.into())]));
     let home = setup.home();
     let mut front = setup.start().open();
     let batch = format!("[{},{}]", call("1", "echo", r#"{"n":1}"#), call("2", "echo", r#"{"n":2}"#));
-    front.send(&batch).unwrap();
-    // Whether they are answered one by one or as a batch is the upstream's affair.
-    wait_until("both answers", || {
-        let seen = text(front.stdout());
-        seen.contains(r#"{\"n\":1}"#) && seen.contains(r#"{\"n\":2}"#)
-    });
+    assert!(front.ask(&batch).contains(&element(1)));
     front.send([call("7", "sleep", r#"{"ms":50}"#), call("7", "sleep", r#"{"ms":51}"#)].join("\n")).unwrap();
     wait_until("all answers", || text(front.stdout()).matches("\"id\":7").count() == 2);
     assert_eq!(front.finish(), 0);
@@ -106,7 +104,8 @@ fn batches_and_repeated_ids_are_recorded_element_by_element() {
     assert_eq!(run.outcomes(), ["ok"; 4]);
     for n in 0..2 {
         assert_eq!(run.call(n).0.tool_input.as_deref(), Some(format!(r#"{{"n":{}}}"#, n + 1).as_str()));
-        assert!(end_of(&run, n).tool_output.as_deref().unwrap().contains(&format!(r#"{{\"n\":{}}}"#, n + 1)));
+        let result = format!(r#"{{"content":[],"n":{}}}"#, n + 1);
+        assert_eq!(end_of(&run, n).tool_output.as_deref(), Some(result.as_str()));
     }
     assert!(end_of(&run, 2).ambiguous && !end_of(&run, 3).ambiguous);
 }
@@ -122,12 +121,10 @@ fn a_modern_call_is_one_call_with_its_rounds() {
     );
     let params = r#""name":"reverse","arguments":{"method":"elicitation/create","params":{"a" : 1.0}}"#;
     let required = front.ask(request("1", "tools/call", &format!("{{{params},{meta}}}")));
-    let state = required.find("\"requestState\":").map(|at| {
-        let rest = &required[at + "\"requestState\":".len()..];
-        format!(",\"requestState\":{}", &rest[..=rest[1..].find('"').unwrap() + 1])
-    });
+    let state = r#""state of reverse: \"é\"""#;
+    assert!(required.contains(state), "{required}");
     let responses = r#"{"reverse":{"action" : "accept","content":{"n":1.0}}}"#;
-    let retry = format!("{{{params},\"inputResponses\":{responses}{},{meta}}}", state.unwrap_or_default());
+    let retry = format!("{{{params},\"inputResponses\":{responses},\"requestState\":{state},{meta}}}");
     let answered = front.ask(request("2", "tools/call", &retry));
     assert_eq!(front.finish(), 0);
     let run = spool::run(&home);
