@@ -47,6 +47,10 @@ pub fn runs(home: &Path) -> Vec<Run> {
     for path in files {
         let bytes = std::fs::read(&path).unwrap();
         let whole = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+        if whole == 0 {
+            // Its writer was killed before the first line was whole.
+            continue;
+        }
         let mut lines = bytes[..whole].split_inclusive(|&b| b == b'\n').map(record);
         let Some(Record::Run(start)) = lines.next() else {
             panic!("{} begins without its run", path.display())

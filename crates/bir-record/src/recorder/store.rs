@@ -3,12 +3,13 @@
 use super::keep::{Keep, Open, Scrub};
 use super::{Level, Say};
 use crate::config::{Config, Exclude};
-use crate::redact::{RedactionKey, Redactor};
+use crate::redact::{RedactionKey, Redactor, UnsyncedKey};
 use crate::ship::{self, ShipOptions, Shipper};
 use crate::spool::{RunWriter, Spool};
 use crate::{Raw, Redacted, SafeRecord, state_dir};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How often what was written is brought to the disk itself, at most: a loss of power costs no more than this.
@@ -37,7 +38,8 @@ impl Open for Store {
         state_dir::ensure(dir).map_err(in_dir)?;
         let (config, warnings) = Config::load(dir);
         warnings.iter().for_each(|warning| warn(warning));
-        let key = RedactionKey::load_or_create(dir).map_err(in_dir)?;
+        let mut key = RedactionKey::load_or_create(dir).map_err(in_dir)?;
+        let unsynced_key = key.take_unsynced();
         let (redactor, warnings) = Redactor::new(key, config.redact);
         warnings.iter().for_each(|warning| warn(warning));
         let here = std::env::current_dir().unwrap_or_default();
@@ -52,7 +54,9 @@ impl Open for Store {
             pending: Vec::new(),
             shipper: None,
             unsynced: false,
+            unsynced_key,
             synced_at: Instant::now(),
+            syncing: None,
         };
         Ok((scrubber, keeper))
     }
@@ -112,15 +116,28 @@ pub(super) struct Keeper {
     pending: Vec<SafeRecord>,
     shipper: Option<Shipper>,
     unsynced: bool,
+    /// The placeholders' key, where this session made it.
+    unsynced_key: Option<UnsyncedKey>,
     synced_at: Instant,
+    /// Waits for the disk, so that the recorder does not.
+    syncing: Option<JoinHandle<()>>,
 }
 
 impl Keeper {
-    fn sync(&mut self) {
-        if let Some(writer) = self.writer.as_mut().filter(|_| self.unsynced) {
-            // What the disk refuses now it is asked for again with the next records.
-            self.unsynced = writer.sync().is_err();
-            self.synced_at = Instant::now();
+    /// What is to be brought to the disk, as something to be done anywhere. What the disk refuses, it is asked for again with
+    /// the next records.
+    fn sync(&mut self) -> impl FnOnce() + Send + 'static {
+        let key = self.unsynced_key.take();
+        let files = match &mut self.writer {
+            Some(writer) if std::mem::take(&mut self.unsynced) => writer.take_unsynced(),
+            _ => Vec::new(),
+        };
+        self.synced_at = Instant::now();
+        move || {
+            key.map(UnsyncedKey::sync);
+            for file in files {
+                let _ = file.sync_data();
+            }
         }
     }
 }
@@ -138,7 +155,7 @@ impl Keep for Keeper {
 
     fn end(&mut self) {
         self.flush();
-        self.sync();
+        self.sync()();
         if let Some(writer) = self.writer.take() {
             writer.end();
         }
@@ -153,9 +170,10 @@ impl Keep for Keeper {
     }
 
     fn rest(&mut self) {
-        // The shipper does it too, on its own thread.
-        if self.shipper.is_none() && self.synced_at.elapsed() >= SYNC_EVERY {
-            self.sync();
+        let is_due = self.unsynced && self.synced_at.elapsed() >= SYNC_EVERY;
+        if is_due && self.syncing.as_ref().is_none_or(JoinHandle::is_finished) {
+            let sync = self.sync();
+            self.syncing = std::thread::Builder::new().name("sync".into()).spawn(sync).ok();
         }
     }
 

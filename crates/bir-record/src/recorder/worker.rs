@@ -124,9 +124,10 @@ impl<'a, O: Open> Worker<'a, O> {
             }
             let now = Instant::now();
             self.look_around(now);
-            self.look_at_switch(now);
-            let takes = self.negotiation.stance() == Stance::Recording && !self.off;
-            if !takes {
+            if self.off {
+                self.look_at_switch(now);
+            }
+            if !self.takes() {
                 busy = false;
                 self.queue.park(self.due_at(), Wake::End);
                 continue;
@@ -139,11 +140,16 @@ impl<'a, O: Open> Worker<'a, O> {
                 }
             }
             self.queue.park(Some(Instant::now() + NAP), Wake::Quarter);
-            busy = self.take();
+            self.look_at_switch(Instant::now());
+            busy = self.takes() && self.take();
             if !busy && let Some((_, keep)) = &mut self.opened {
                 keep.rest();
             }
         }
+    }
+
+    fn takes(&self) -> bool {
+        self.negotiation.stance() == Stance::Recording && !self.off
     }
 
     /// Records what waits. False when there was nothing.
@@ -234,9 +240,9 @@ impl<'a, O: Open> Worker<'a, O> {
         }
     }
 
-    /// At most once a second, and only where there is something to switch.
+    /// At most once a second. It is looked at before anything is taken, so that what is off records not even one call.
     fn look_at_switch(&mut self, now: Instant) {
-        if now < self.look_at_switch || (!self.off && self.queue.is_empty()) {
+        if now < self.look_at_switch {
             return;
         }
         self.look_at_switch = now + OFF_EVERY;
@@ -275,7 +281,11 @@ impl<'a, O: Open> Worker<'a, O> {
     }
 
     fn end(mut self, farewell: Farewell) {
-        if self.negotiation.stance() == Stance::Recording && !self.off {
+        // A session may be over before there was a first look.
+        let now = Instant::now();
+        self.look_around(now);
+        self.look_at_switch(now);
+        if self.takes() {
             self.take();
             self.finish(EndReason::Closed);
         }

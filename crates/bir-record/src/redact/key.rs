@@ -1,11 +1,13 @@
 //! The key of the placeholders: 32 random bytes of this installation, in `keys/redaction.key` of the state directory.
 //!
 //! ```text
-//!  read ──▶ there, 32 bytes ──▶ use it (a mode wider than 0600 is narrowed first)
-//!    └────▶ not there ──▶ write a file of our own, sync, hard-link it to the name ──▶ read (ours or the winner's)
+//!  read ──▶ 32 bytes ──▶ use it (a mode wider than 0600 is narrowed first)
+//!    └────▶ none ──▶ lock ──▶ read again ──▶ none ──▶ write a file of our own, give it the name ──▶ read
 //! ```
 //!
-//! The link fails when the name exists, so that processes that start at once agree on one key. Whoever holds the key can test guesses of
+//! The lock makes processes that start at once agree on one key. Nothing here waits for the disk, since the first records of a
+//! session wait behind it: the file is brought to the disk later ([`Unsynced`]), and an empty one, which is what a loss of power
+//! before that leaves, counts as none. Whoever holds the key can test guesses of
 //! short secrets against their placeholders, so it never leaves the machine. When it is lost, a new one is made: old placeholders stay what they
 //! are, and the same secret gets another placeholder from then on.
 
@@ -22,16 +24,32 @@ use super::placeholder::{self, Kind};
 
 /// Bytes of a key.
 const KEY_BYTES: usize = 32;
-/// Looks at a file that another process may still be writing (only where a file system has no hard links).
-const LOOKS: u32 = 20;
-/// Between two looks.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+/// Tries to get the lock that another process holds while it makes the key; it does so for microseconds.
+const TRIES: u32 = 40;
+/// Between two tries.
+const BETWEEN_TRIES: Duration = Duration::from_millis(5);
 
 /// Makes placeholders that only this installation can make.
 #[derive(Clone)]
 pub struct RedactionKey {
     key: hmac::Key,
     narrowed: bool,
+    unsynced: Option<Unsynced>,
+}
+
+/// A key file that a loss of power may still take away.
+#[derive(Debug, Clone)]
+pub struct Unsynced(PathBuf);
+
+impl Unsynced {
+    /// Brings the file and its name to the disk. May wait for it.
+    pub fn sync(self) {
+        // Where this fails, the file is no worse off than before.
+        let _ = File::open(&self.0).and_then(|file| file.sync_all());
+        if let Some(keys) = self.0.parent() {
+            let _ = File::open(keys).and_then(|dir| dir.sync_all());
+        }
+    }
 }
 
 impl std::fmt::Debug for RedactionKey {
@@ -54,13 +72,19 @@ impl RedactionKey {
         }
         private_dir(dir).map_err(|e| explain(e, "create the directory", dir))?;
         private_dir(&keys).map_err(|e| explain(e, "create the directory", &keys))?;
-        create(&keys, &path).map_err(|e| explain(e, "create the redaction key", &path))?;
-        read(&path)?.ok_or_else(|| {
+        let made = create(&keys, &path).map_err(|e| explain(e, "create the redaction key", &path))?;
+        let key = read(&path)?.ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::NotFound,
                 format!("the redaction key {} vanished after it was made", path.display()),
             )
-        })
+        })?;
+        Ok(Self { unsynced: made.then(|| Unsynced(path)), ..key })
+    }
+
+    /// The file, when this made it: it is yet to be brought to the disk.
+    pub fn take_unsynced(&mut self) -> Option<Unsynced> {
+        self.unsynced.take()
     }
 
     /// A key that lives as long as this value: equal secrets stay equal within it, not beyond.
@@ -80,7 +104,7 @@ impl RedactionKey {
     /// A key of bytes that are known: for tests that compare placeholders.
     #[must_use]
     pub fn of(bytes: &[u8; 32]) -> Self {
-        Self { key: hmac::Key::new(hmac::HMAC_SHA256, bytes), narrowed: false }
+        Self { key: hmac::Key::new(hmac::HMAC_SHA256, bytes), narrowed: false, unsynced: None }
     }
 
     /// Whether the file could be read by others until now. Placeholders made with it may have been tested by whoever did.
@@ -142,30 +166,25 @@ fn narrow(_: &File, _: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
+/// None: there is no key, or a file that never got its bytes.
 fn read(path: &Path) -> io::Result<Option<RedactionKey>> {
-    let mut found = 0;
-    for look in 0..LOOKS {
-        if look > 0 {
-            std::thread::sleep(BETWEEN_LOOKS);
-        }
-        let mut file = match File::open(path) {
-            Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(explain(e, "read the redaction key", path)),
-        };
-        let narrowed = narrow(&file, path)?;
-        let mut bytes = Vec::with_capacity(KEY_BYTES + 1);
-        Read::by_ref(&mut file)
-            .take(KEY_BYTES as u64 + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|e| explain(e, "read the redaction key", path))?;
-        if let Ok(bytes) = <[u8; KEY_BYTES]>::try_from(&bytes[..]) {
-            return Ok(Some(RedactionKey { narrowed, ..RedactionKey::of(&bytes) }));
-        }
-        found = bytes.len();
-        if found > KEY_BYTES {
-            break;
-        }
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(explain(e, "read the redaction key", path)),
+    };
+    let narrowed = narrow(&file, path)?;
+    let mut bytes = Vec::with_capacity(KEY_BYTES + 1);
+    Read::by_ref(&mut file)
+        .take(KEY_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| explain(e, "read the redaction key", path))?;
+    let found = bytes.len();
+    if found == 0 {
+        return Ok(None);
+    }
+    if let Ok(bytes) = <[u8; KEY_BYTES]>::try_from(&bytes[..]) {
+        return Ok(Some(RedactionKey { narrowed, ..RedactionKey::of(&bytes) }));
     }
     let size = if found > KEY_BYTES { "more than 32".to_owned() } else { found.to_string() };
     Err(io::Error::new(
@@ -178,37 +197,42 @@ fn read(path: &Path) -> io::Result<Option<RedactionKey>> {
     ))
 }
 
-/// Makes the file unless somebody else did meanwhile. Either way it is there afterwards.
-fn create(keys: &Path, path: &Path) -> io::Result<()> {
-    let mut bytes = [0; KEY_BYTES];
-    let mut salt = [0; 8];
-    let random = SystemRandom::new();
-    let gone = |_| io::Error::other("the system has no random bytes");
-    random.fill(&mut bytes).map_err(gone)?;
-    random.fill(&mut salt).map_err(gone)?;
-    let own: PathBuf =
-        keys.join(format!("redaction.key.{}.{:016x}", std::process::id(), u64::from_ne_bytes(salt)));
-    let written = write_synced(&own, &bytes).and_then(|()| match fs::hard_link(&own, path) {
-        Ok(()) => Ok(()),
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        // No hard links here: the name itself is taken exclusively, and readers look again while it is short.
-        Err(_) => match write_synced(path, &bytes) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(e),
-            _ => Ok(()),
-        },
-    });
-    let _ = fs::remove_file(&own);
-    if written.is_ok() {
-        // So that the name survives a power cut; where a directory cannot be synced, it cannot.
-        let _ = File::open(keys).and_then(|dir| dir.sync_all());
+/// Makes the file unless somebody else did meanwhile; whether it was us. Either way it is there afterwards.
+fn create(keys: &Path, path: &Path) -> io::Result<bool> {
+    let _lock = lock(&keys.join("redaction.lock"))?;
+    if read(path)?.is_some() {
+        return Ok(false);
     }
-    written
+    let mut bytes = [0; KEY_BYTES];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| io::Error::other("the system has no random bytes"))?;
+    let own = keys.join("redaction.key.new");
+    // One that a killed process left.
+    let _ = fs::remove_file(&own);
+    let written = private_file(&own).and_then(|mut file| file.write_all(&bytes));
+    written.and_then(|()| fs::rename(&own, path)).inspect_err(|_| {
+        let _ = fs::remove_file(&own);
+    })?;
+    Ok(true)
 }
 
-fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = private_file(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+/// Held until the file is dropped.
+fn lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    for _ in 0..TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(fs::TryLockError::WouldBlock) => std::thread::sleep(BETWEEN_TRIES),
+            Err(fs::TryLockError::Error(e)) => return Err(e),
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::WouldBlock,
+        format!("another process has held {} for too long", path.display()),
+    ))
 }
 
 #[cfg(test)]
@@ -227,7 +251,7 @@ mod tests {
         let again = RedactionKey::load_or_create(&dir).unwrap();
         assert_eq!(hash(&first), hash(&again));
         assert_ne!(hash(&first), hash(&RedactionKey::ephemeral()));
-        assert_eq!(fs::read_dir(dir.join("keys")).unwrap().count(), 1, "no file of the making is left");
+        assert_eq!(fs::read_dir(dir.join("keys")).unwrap().count(), 2, "the key and its lock");
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -260,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_damaged_key_is_explained() {
-        for size in [0, 5, 31, 33, 4096] {
+        for size in [5, 31, 33, 4096] {
             let home = tempfile::tempdir().unwrap();
             fs::create_dir(home.path().join("keys")).unwrap();
             fs::write(home.path().join("keys/redaction.key"), vec![7; size]).unwrap();
@@ -269,6 +293,20 @@ mod tests {
             let text = error.to_string();
             assert!(text.contains("redaction.key") && text.contains("move it away"), "{text}");
         }
+    }
+
+    #[test]
+    fn what_a_loss_of_power_leaves_is_no_key() {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir(home.path().join("keys")).unwrap();
+        fs::write(home.path().join("keys/redaction.key"), "").unwrap();
+        fs::write(home.path().join("keys/redaction.key.new"), "half").unwrap();
+        let mut made = RedactionKey::load_or_create(home.path()).unwrap();
+        let mut again = RedactionKey::load_or_create(home.path()).unwrap();
+        assert_eq!(hash(&made), hash(&again));
+        assert!(again.take_unsynced().is_none());
+        made.take_unsynced().unwrap().sync();
+        assert!(made.take_unsynced().is_none());
     }
 
     #[cfg(unix)]

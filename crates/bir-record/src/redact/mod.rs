@@ -31,7 +31,7 @@ mod walk;
 use std::borrow::Cow;
 
 use crate::safe::{Raw, Redacted, RedactedText};
-pub use key::RedactionKey;
+pub use key::{RedactionKey, Unsynced as UnsyncedKey};
 use names::{Class, Segments};
 use placeholder::{Edit, Kind};
 use scan::Look;

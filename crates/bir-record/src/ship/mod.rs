@@ -114,7 +114,6 @@ async fn work(options: ShipOptions, state: &State) {
     let mut told = HashSet::new();
     let mut last_look: Option<Instant> = None;
     loop {
-        sync(&spool);
         let closing = state.is_closing();
         if client.is_none() {
             match connect(&state_dir, configured.as_deref()).await {
@@ -154,24 +153,10 @@ async fn work(options: ShipOptions, state: &State) {
             let news = spool.inner().news.notified();
             tokio::select! { () = news => {}, () = state.news.notified() => {}, () = tokio::time::sleep(LOOK) => {} }
         } else {
-            // In a cool-down what is written still reaches the disk itself.
-            let until = tokio::time::Instant::now() + pause;
-            loop {
-                let news = spool.inner().news.notified();
-                tokio::select! {
-                    () = tokio::time::sleep_until(until) => break,
-                    () = state.news.notified() => break,
-                    () = news => sync(&spool),
-                }
-                // Not for each record by itself.
-                tokio::time::sleep(SYNC_PAUSE).await;
-            }
+            tokio::select! { () = tokio::time::sleep(pause) => {}, () = state.news.notified() => {} }
         }
     }
 }
-
-/// Between two groups of records that are brought to the disk itself.
-const SYNC_PAUSE: Duration = Duration::from_millis(50);
 
 async fn connect(state_dir: &Path, configured: Option<&str>) -> Result<Option<HubClient>, HubError> {
     match HubClient::find(state_dir, configured) {
@@ -222,18 +207,6 @@ pub async fn sweep(
     match tokio::time::timeout(budget, ship_all(client, spool, false, true, log)).await {
         Ok(result) => result,
         Err(_) => Err(HubError::Timeout { url, after: budget }),
-    }
-}
-
-/// Brings the newest segments of this process to the disk itself.
-fn sync(spool: &Spool) {
-    let dir = &spool.inner().dir;
-    for (run, _) in spool.own_runs() {
-        if let Some(last) = spool::segments_of(dir, run).last()
-            && let Ok(file) = std::fs::File::open(dir.join(last.file_name()))
-        {
-            let _ = file.sync_data();
-        }
     }
 }
 

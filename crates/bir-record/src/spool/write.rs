@@ -25,6 +25,8 @@ pub struct RunWriter {
     head: Vec<u8>,
     number: u32,
     segment: Option<Segment>,
+    /// Segments that were left since the last sync.
+    left: Vec<File>,
     /// What could not be written since something last could.
     missed: Missed,
     /// Reused for each group of lines.
@@ -61,6 +63,7 @@ impl RunWriter {
             head,
             number: 0,
             segment: None,
+            left: Vec::new(),
             missed: Missed::default(),
             buffer: Vec::new(),
             lock: Some(lock),
@@ -105,13 +108,12 @@ impl RunWriter {
         (self.missed.calls, self.missed.records)
     }
 
-    /// Brings what was written to the disk itself, so that it survives a loss of power.
-    ///
-    /// # Errors
-    ///
-    /// What the system says.
-    pub fn sync(&mut self) -> io::Result<()> {
-        self.segment.as_ref().map_or(Ok(()), |segment| segment.file.sync_data())
+    /// Hands out what is to be brought to the disk itself, so that it survives a loss of power. Syncing may wait for the disk
+    /// as long as it likes, so it is the caller's to do, wherever nothing waits for it.
+    pub fn take_unsynced(&mut self) -> Vec<File> {
+        let mut files = std::mem::take(&mut self.left);
+        files.extend(self.segment.as_ref().and_then(|segment| segment.file.try_clone().ok()));
+        files
     }
 
     /// Ends the writing.
@@ -181,7 +183,8 @@ impl RunWriter {
             return Err(e);
         }
         self.number += 1;
-        self.segment = Some(Segment { file, length: self.head.len() as u64 });
+        let next = Segment { file, length: self.head.len() as u64 };
+        self.left.extend(self.segment.replace(next).map(|full| full.file));
         self.spool.grown(self.head.len() as u64);
         Ok(())
     }
