@@ -166,6 +166,23 @@ fn an_abandoned_run_is_closed_by_whoever_finds_it() {
     assert_eq!(files(dir.path()), Vec::<String>::new());
 }
 
+#[tokio::test]
+async fn a_writer_that_was_killed_before_its_first_line_leaves_no_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let hub = FakeHub::start();
+    hub.known_in(dir.path());
+    let spool = Spool::new(dir.path(), DEFAULT_LIMIT);
+    std::fs::create_dir_all(dir.path().join("spool")).unwrap();
+    for begun in ["", "0000", "01234567 {\"type\":\"run\",\"id\":"] {
+        let name = format!("{}-000000.spool", RunId::new());
+        std::fs::write(dir.path().join("spool").join(name), begun).unwrap();
+    }
+    let mut client = HubClient::find(dir.path(), None).unwrap();
+    sweep(&mut client, &spool, Duration::from_secs(20), &no_log()).await.unwrap();
+    assert!(hub.records().is_empty(), "{:?}", hub.records());
+    assert!(files(dir.path()).is_empty());
+}
+
 #[test]
 fn a_run_that_is_being_recorded_is_nobody_elses() {
     let dir = tempfile::tempdir().unwrap();

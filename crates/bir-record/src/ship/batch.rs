@@ -96,7 +96,8 @@ impl Batch {
     /// Nothing when all of it was said.
     pub(super) fn closing(dir: &Path, run: RunId, ack: &Ack) -> io::Result<Self> {
         let mut batch = Self { ack: ack.clone(), ..Self::default() };
-        if ack.finished && ack.open.is_empty() {
+        // One whose writer was killed before its first line was whole is nobody's run.
+        if !ack.known || (ack.finished && ack.open.is_empty()) {
             return Ok(batch);
         }
         if let Some(segment) = spool::segments_of(dir, run).first() {
@@ -144,6 +145,7 @@ impl Batch {
         for json in text.split(|&b| b == b'\n').filter_map(spool::decode) {
             self.push(json, Weight::Nothing);
             self.fresh += 1;
+            self.ack.known = true;
         }
         self.lost_bytes = text.len() as u64;
     }
@@ -179,7 +181,11 @@ impl Batch {
         let Ok(line) = serde_json::from_slice::<Light>(json) else { return Weight::Record };
         self.ack.last_at = self.ack.last_at.max(line.at.unwrap_or_default());
         match (line.kind.as_str(), line.step_type) {
-            ("run" | "lost", _) => Weight::Nothing,
+            ("run", _) => {
+                self.ack.known = true;
+                Weight::Nothing
+            }
+            ("lost", _) => Weight::Nothing,
             ("finish", _) => {
                 self.ack.finished = true;
                 Weight::Record

@@ -16,6 +16,9 @@ pub(crate) struct Ack {
     pub(crate) segment: u32,
     /// Bytes of it that are booked.
     pub(crate) offset: u64,
+    /// Whether the run's own record is booked, or that of its loss.
+    #[serde(default)]
+    pub(crate) known: bool,
     /// Calls that began and have not ended, so that they can be closed if nobody else does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) open: Vec<OpenCall>,
