@@ -36,7 +36,7 @@ pub(crate) fn print(page: &str) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// As [`print`].
+/// As [`print()`].
 pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_vec_pretty(value)?;
     text.push(b'\n');
@@ -47,7 +47,7 @@ pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// As [`print`].
+/// As [`print()`].
 pub(crate) fn raw(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
