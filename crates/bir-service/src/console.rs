@@ -1,4 +1,4 @@
-//! The routes that browsers use: pages, forms, cookies. What the pages look like is in [`pages`](crate::pages).
+//! The routes that browsers use: pages, forms, cookies. What the pages look like is in [`crate::pages`].
 
 use crate::access::{Action, Reach, reach};
 use crate::auth::login::check_password;
