@@ -127,6 +127,7 @@ fn everything(text: &str) -> Vec<(&'static str, String)> {
     let device = |state| device_page(&Device { viewer: None, state });
     let message = Message {
         viewer: None,
+        status: Some(404),
         title: text.into(),
         text: text.into(),
         link: Some((text.into(), format!("/{text}"))),

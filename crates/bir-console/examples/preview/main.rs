@@ -145,6 +145,7 @@ fn posted(path: &str, form: &BTreeMap<String, String>, fixture: &mut Fixture) ->
 fn not_found() -> Answer {
     let (_, kind, body) = html(message_page(&Message {
         viewer: viewer(),
+        status: Some(404),
         title: "There is no such page".into(),
         text: "The run may have been deleted, or it belongs to somebody else.".into(),
         link: Some(("To the runs".into(), "/runs".into())),

@@ -54,6 +54,7 @@ pub fn device_page(view: &Device) -> String {
 #[template(path = "message.html")]
 struct MessagePage<'a> {
     shell: Shell,
+    status: Option<u16>,
     title: Html,
     text: Html,
     link: Option<(String, &'a str)>,
@@ -65,6 +66,7 @@ struct MessagePage<'a> {
 pub fn message_page(view: &Message) -> String {
     print(&MessagePage {
         shell: Shell::new(&view.title, view.viewer.as_ref(), Keys::None),
+        status: view.status,
         title: text(&view.title),
         text: text(&view.text),
         link: view
