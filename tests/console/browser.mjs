@@ -51,7 +51,7 @@ export class Bench {
     });
     context.setDefaultTimeout(WAIT);
     if (signedIn) await context.addCookies([{ name: "bir_session", value: hub.cookie, url: hub.url }]);
-    const wrong = [];
+    const wrong = [], begin = Date.now();
     const watch = (page) => {
       page.on("console", (m) => { if (m.type() === "error" && !allowed(m.text())) wrong.push(`console: ${m.text()}`); });
       page.on("pageerror", (e) => wrong.push(`thrown: ${e}`));
@@ -64,7 +64,7 @@ export class Bench {
     try {
       await work(page, context);
       expect(wrong.length === 0, wrong.join(" | "));
-      this.say(name, "passed");
+      this.say(name, "passed", `${Date.now() - begin} ms`);
     } catch (error) {
       await page.screenshot({ path: join(this.out, `failed ${name.replaceAll("/", "_")}.png`) }).catch(() => {});
       this.say(name, "failed", [error.message ?? error, ...wrong].join(" | "));

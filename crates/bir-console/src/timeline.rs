@@ -157,11 +157,21 @@ fn axis(calls: &mut [Call<'_>], frame: Frame) -> u64 {
     length.max(1)
 }
 
-/// How long a run took, or has been going on, in µs. One that nobody closed took as long as something was heard of it: the
-/// half hour after which it counts as over is no part of it.
+/// A run without a call for so long is idle, and ended then; see [`EndReason::Idle`]. In ms.
+const IDLE: u64 = 30 * 60_000;
+
+/// When something happened last in a run, in ms: the wait that ended an idle run is no part of what happened.
+pub(crate) fn last_heard(run: &Run) -> u64 {
+    match run.end_reason {
+        Some(EndReason::Idle) => run.last_at.saturating_sub(IDLE).max(run.started_at),
+        _ => run.last_at,
+    }
+}
+
+/// How long a run took, or has been going on, in µs.
 pub(crate) fn run_duration(run: &Run, now: u64) -> u64 {
     let end = match run.end_reason {
-        Some(EndReason::Idle | EndReason::Abandoned) => run.last_at,
+        Some(EndReason::Idle) => last_heard(run),
         _ => run.ended_at.unwrap_or(now),
     };
     end.saturating_sub(run.started_at).saturating_mul(1_000)

@@ -334,7 +334,8 @@ if (find) {
   one(".find").hidden = false;
   find.addEventListener("input", search);
   addEventListener("hashchange", arrive);
-  arrive();
+  // Not before: going to an address takes the focus away.
+  addEventListener("load", () => setTimeout(arrive));
 }
 const filters = one("#filters");
 if (filters && !("set" in filters.dataset) && matchMedia("(max-width: 640px)").matches) filters.open = false;

@@ -21,7 +21,9 @@ pub(crate) fn problem(problem: &Problem, request_id: &str) -> String {
         Code::NotFound => ("There is nothing here", Some(("All runs", "/runs"))),
         Code::Forbidden => ("You may not see this", Some(("Who you are signed in as", "/signout"))),
         Code::BadCursor | Code::BadType => (problem.code.title(), Some(("All runs", "/runs"))),
-        code if code.status() == http::StatusCode::UNAUTHORIZED => (code.title(), Some(("Sign in", "/signin"))),
+        code if code.status() == http::StatusCode::UNAUTHORIZED => {
+            (code.title(), Some(("Sign in", "/signin")))
+        }
         // Where it is the service or the network, the same page again is the way on, and a browser has a key for that.
         code => (code.title(), None),
     };

@@ -72,7 +72,10 @@ mod tests {
             ("[]", ""),
             ("", ""),
             (r#"{"path":"/home/ada","head":160}"#, "path: /home/ada, head: 160"),
-            (r#"{"sql":"select 1\n\tfrom \"t\"","params":["a",{"b":null}]}"#, r#"sql: select 1 from "t", params: ["a", {"b": null}]"#),
+            (
+                r#"{"sql":"select 1\n\tfrom \"t\"","params":["a",{"b":null}]}"#,
+                r#"sql: select 1 from "t", params: ["a", {"b": null}]"#,
+            ),
             (r#"["a", 2]"#, "a, 2"),
             (r#"{"a":"c:\\x\/y"}"#, r"a: c:\x/y"),
             ("not\n json ", "not json"),

@@ -1,7 +1,7 @@
 //! One entry of a run's timeline: a call with its payloads, or a loss.
 
-use crate::json::{self, Block};
 use super::runs::NAME_SHOWN;
+use crate::json::{self, Block};
 use crate::text::{Html, plain, text, text_up_to};
 use crate::timeline::{Call, State, run_path};
 use crate::units::{bytes, count, duration, grouped, offset};

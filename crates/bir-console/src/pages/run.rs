@@ -5,7 +5,7 @@ use super::runs::{NAME_SHOWN, host_name, last_part, lossy};
 use super::{Keys, Shell, print};
 use crate::json;
 use crate::text::{Html, plain, text, text_up_to};
-use crate::timeline::{Frame, Item, Timeline, run_duration, run_path};
+use crate::timeline::{Frame, Item, Timeline, last_heard, run_duration, run_path};
 use crate::units::{When, count, duration, grouped};
 use crate::view::RunView;
 use askama::Template;
@@ -150,7 +150,7 @@ impl Live {
         let run = &view.run;
         let frame = Frame {
             started_at: run.started_at,
-            last_at: run.last_at,
+            last_at: last_heard(run),
             ended: run.ended_at.is_some(),
             now: view.now,
             first,
@@ -213,7 +213,9 @@ pub fn run_page(view: &RunView) -> String {
     let id = view.run.id;
     let live = Live::new(view, view.from == 0);
     let title = match view.run.input.as_deref() {
-        Some(prompt) => plain(&prompt.chars().take(60).collect::<String>()),
+        Some(prompt) => {
+            plain(&prompt.trim().lines().next().unwrap_or_default().chars().take(60).collect::<String>())
+        }
         None => format!("Run of {}", live.head.began.exact),
     };
     let last_index = view.steps.last().map(|s| s.step_index);

@@ -58,7 +58,12 @@ impl Row {
                 .as_deref()
                 .filter(|p| !p.trim().is_empty())
                 .map(|p| text_up_to(p.trim(), PROMPT_SHOWN)),
-            servers: run.servers.iter().take(SERVERS_SHOWN).map(|s| text_up_to(&s.name, NAME_SHOWN)).collect(),
+            servers: run
+                .servers
+                .iter()
+                .take(SERVERS_SHOWN)
+                .map(|s| text_up_to(&s.name, NAME_SHOWN))
+                .collect(),
             more_servers: run.servers.len().saturating_sub(SERVERS_SHOWN),
             project: run.project.as_deref().map(|p| (text_up_to(last_part(p), NAME_SHOWN), plain(p))),
             host: run.host.as_ref().map(|h| host_name(h.app.as_str(), h.version.as_deref())),
