@@ -18,7 +18,7 @@ struct SignInPage<'a> {
 #[must_use]
 pub fn sign_in_page(view: &SignIn) -> String {
     print(&SignInPage {
-        shell: Shell::new("Sign in", None, Keys::None),
+        shell: Shell { nav: false, ..Shell::new("Sign in", None, Keys::None) },
         email: &view.email,
         error: view.error.as_deref().map(text),
         next: view.next.as_deref().filter(|path| is_own_path(path)),
