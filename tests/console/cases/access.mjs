@@ -49,6 +49,7 @@ export async function cases(bench, { own, team }) {
     await fill(page, team.people.operator);
     await page.waitForURL(/\/runs$/);
     same(await page.getByRole("heading", { level: 1 }).textContent(), "You may not see this", "the heading");
+    await bench.picture(page, "may not see 1280 light");
     await page.getByRole("link", { name: "Who you are signed in as" }).click();
     await page.getByRole("button", { name: "Sign out" }).waitFor();
   }, { signedIn: false, allowed: refused });
