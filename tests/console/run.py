@@ -15,6 +15,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -101,6 +102,8 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--only", action="append", help="only cases whose name holds this text")
     opt = ap.parse_args()
+    # Whoever ends the suite ends the hubs and the browser with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     report = birtest.Report("console")
     if not birtest.need(report, [HUB, CLI, birtest.module("console", "playwright-core"), birtest.module("console", "axe-core")]):
         return report.finish()
@@ -113,8 +116,10 @@ def main():
         store = f"sqlite:{os.path.join(team, 'team.db')}"
         add_people(team, store)
         with Hub(own) as one, Hub(team, "--store", store) as two:
+            # The hub is found by others only after it announced itself.
+            known = token(own)
             path = demo(report, own)
-            drive(report, {"own": {"url": one.address, "token": token(own), "demo": path}, "team": {"url": two.address, "people": PEOPLE}}, opt.only)
+            drive(report, {"own": {"url": one.address, "token": known, "demo": path}, "team": {"url": two.address, "people": PEOPLE}}, opt.only)
     finally:
         for home in (own, team):
             shutil.rmtree(home, ignore_errors=True)

@@ -154,7 +154,9 @@ def run(argv, budget, env=None, cwd=None):
             status = p.wait(budget)
         except subprocess.TimeoutExpired:
             status = None
-        end_group(p, 2)
+        finally:
+            # Also when this suite itself is ended.
+            end_group(p, 2)
         texts = []
         for f in (out, err):
             f.seek(0)
