@@ -39,6 +39,13 @@ def node():
     return os.path.join(TESTS, "node", "node_modules", f"node-linux-{arch}", "bin", "node")
 
 
+def browser():
+    """A Chromium of this machine, or None."""
+    named = os.environ.get("BIR_CHROMIUM")
+    places = [named] if named else ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"]
+    return next((p for p in places if os.path.exists(p)), None)
+
+
 def module(suite, *path):
     return os.path.join(TESTS, suite, "node_modules", *path)
 
@@ -147,7 +154,9 @@ def run(argv, budget, env=None, cwd=None):
             status = p.wait(budget)
         except subprocess.TimeoutExpired:
             status = None
-        end_group(p, 2)
+        finally:
+            # Also when this suite itself is ended.
+            end_group(p, 2)
         texts = []
         for f in (out, err):
             f.seek(0)

@@ -267,6 +267,8 @@ pub struct Device {
 pub struct Message {
     /// Who looks.
     pub viewer: Option<Viewer>,
+    /// The HTTP status, where it is an error.
+    pub status: Option<u16>,
     /// What is the matter: `There is no such run`.
     pub title: String,
     /// Why, and what to do about it.

@@ -42,6 +42,8 @@ function times(root = document) {
 // Live
 
 const RETRY_MS = 5000;
+const LOOK_MS = 5000;
+const SIGNED_OUT = new Error("signed out");
 const state = one("#state");
 
 function show(name, text) {
@@ -62,7 +64,8 @@ function doorbell(pause, work) {
     busy = true;
     try {
       await work();
-    } catch {
+    } catch (error) {
+      if (error === SIGNED_OUT) return;
       show("off", "not connected");
       setTimeout(ring, RETRY_MS);
     }
@@ -78,29 +81,51 @@ function doorbell(pause, work) {
 
 async function fragment(path) {
   const answer = await fetch(path, { headers: { accept: "text/html" } });
-  if (!answer.ok || answer.redirected) throw new Error(`${path}: ${answer.status}`);
+  if (answer.redirected) {
+    show("off", "signed out: load the page again to sign in");
+    tell("You are signed out");
+    throw SIGNED_OUT;
+  }
+  if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
   const holder = document.createElement("template");
   holder.innerHTML = await answer.text();
   times(holder.content);
   return holder.content;
 }
 
+// Hears events while the page is seen. A browser has six connections to a hub, and a page that nobody looks at needs none.
 function listen(path, events, ring) {
-  const source = new EventSource(path);
-  let lost = false;
-  source.onopen = () => {
-    show("live", "live");
-    if (lost) ring();
-    lost = false;
+  // What happened between the making of the page and the opening of the stream was missed as well.
+  let source = null, missed = true, over = false;
+  const close = () => { source?.close(); source = null; };
+  const open = () => {
+    if (source || over || document.hidden) return;
+    source = new EventSource(path);
+    source.onopen = () => {
+      show("live", "live");
+      if (missed) ring();
+      missed = false;
+    };
+    source.onerror = () => {
+      missed = true;
+      const refused = source.readyState === EventSource.CLOSED;
+      show("off", refused ? "not connected" : "connecting again");
+      if (!refused) return;
+      close();
+      // Where it is the sign-in that is over, the fragment says so.
+      ring();
+      setTimeout(open, RETRY_MS);
+    };
+    for (const name of events) source.addEventListener(name, ring);
+    source.addEventListener("end", () => { over = true; close(); ring(); });
   };
-  source.onerror = () => {
-    lost = true;
-    show("off", source.readyState === EventSource.CLOSED ? "not connected" : "connecting again");
-    if (source.readyState === EventSource.CLOSED) setTimeout(() => listen(path, events, ring), RETRY_MS);
-  };
-  for (const name of events) source.addEventListener(name, ring);
-  source.addEventListener("end", () => { source.close(); ring(); });
-  return source;
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) { missed = true; close(); } else open();
+  });
+  addEventListener("pagehide", () => { missed = true; close(); });
+  addEventListener("pageshow", open);
+  open();
+  return { end: () => { over = true; close(); } };
 }
 
 // Makes the children of `list` those of `fresh`, from the entry `from` on: equal ones stay, changed ones are replaced.
@@ -146,6 +171,7 @@ function liveList(table) {
     merge(body, fresh, null);
     table.hidden = !body.children.length;
     one("#empty").hidden = !table.hidden;
+    if (!table.hidden) one("#filters").hidden = false;
   });
   listen(table.dataset.stream, ["run"], ring);
 }
@@ -166,12 +192,15 @@ function liveRun(run) {
     list.dataset.axis = fresh.dataset.axis;
     one("#no-calls").hidden = list.children.length > 0;
     for (const svg of all(".track svg", list)) svg.setAttribute("viewBox", `0 0 ${fresh.dataset.axis} 8`);
+    swap("#scale", content);
     search();
-    if (added) tell(`${added} more`);
+    if (added) tell(`${added} more ${added === 1 ? "call" : "calls"}`);
+    // The bar of what runs grows.
+    if (one(".call .mark.run", list)) setTimeout(() => { if (!document.hidden) ring(); }, LOOK_MS);
     if (!one("#head .going")) {
       show("done", "finished");
       tell("The run is finished");
-      source.close();
+      source.end();
     }
   });
   const source = listen(run.dataset.stream, ["step", "run"], ring);
@@ -185,19 +214,44 @@ function swap(selector, content) {
   if (!old.contains(document.activeElement)) old.replaceWith(fresh);
 }
 
-// A call whose payloads had no room in the page is fetched when it is unfolded.
-document.addEventListener("toggle", async (event) => {
-  const entry = event.target.closest?.("li.call[data-elsewhere]");
-  if (!entry || !event.target.open || event.target.parentElement !== entry) return;
-  entry.removeAttribute("data-elsewhere");
+// A call whose payloads had no room in the page is fetched when it is unfolded and seen, one after the other: somebody who
+// unfolds a thousand calls looks at a few of them.
+let fetching = Promise.resolve();
+
+async function bring(entry) {
+  if (!("elsewhere" in entry.dataset) || !one("details", entry).open) return;
+  delete entry.dataset.elsewhere;
   try {
     const content = await fragment(`${one("#run").dataset.rows}?from=${entry.dataset.index}&limit=2`);
     const fresh = one(`#${CSS.escape(entry.id)} .inside`, content);
     if (fresh) one(".inside", entry).replaceWith(fresh);
   } catch {
-    entry.setAttribute("data-elsewhere", "");
+    // Its link is still there.
+    entry.dataset.elsewhere = "";
   }
+}
+
+const seen = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    if (!isIntersecting) continue;
+    seen.unobserve(target);
+    fetching = fetching.then(() => bring(target));
+  }
+}, { rootMargin: "200px" });
+
+document.addEventListener("toggle", (event) => {
+  const entry = event.target.closest?.("li.call[data-elsewhere]");
+  if (entry && event.target.open && event.target.parentElement === entry) seen.observe(entry);
 }, true);
+
+// The address of a call unfolds it.
+function arrive() {
+  const entry = /^#c\d+$/.test(location.hash) ? one(location.hash) : null;
+  if (!entry) return;
+  one("details", entry).open = true;
+  one(".item", entry).focus({ preventScroll: true });
+  entry.scrollIntoView({ block: "start" });
+}
 
 // Finding calls
 
@@ -205,14 +259,18 @@ const find = one("#find");
 
 function search() {
   const words = (find?.value ?? "").toLowerCase().split(/\s+/).filter(Boolean);
-  for (const entry of all("#calls > li")) {
-    entry.hidden = words.length > 0 && !words.every((word) => (entry.dataset.find ?? "").includes(word));
+  const entries = all("#calls > li");
+  for (const entry of entries) {
+    const text = words.length ? (one(".what", entry) ?? entry).textContent.toLowerCase() : "";
+    entry.hidden = !words.every((word) => text.includes(word));
   }
+  const shown = entries.filter((entry) => !entry.hidden).length;
+  one("#found").textContent = words.length ? `${shown} of ${entries.length}` : "";
 }
 
 // Keys
 
-const items = () => all(".item").filter((item) => item.offsetParent !== null);
+const items = () => all(".item").filter((item) => !item.closest("[hidden]"));
 
 function move(to) {
   const list = items();
@@ -230,7 +288,11 @@ const KEYS = {
   k: () => move(-1),
   g: () => move((list) => list[0]),
   G: () => move((list) => list.at(-1)),
-  "/": () => (find ?? one("#filter"))?.focus(),
+  "/": () => {
+    const filters = one("#filters");
+    if (filters) filters.open = true;
+    (find ?? one("#filter"))?.focus();
+  },
   "?": () => help.showModal(),
   o: () => {
     const fold = document.activeElement.closest("#calls > li")?.querySelector("details");
@@ -271,7 +333,12 @@ if (help) keys();
 if (find) {
   one(".find").hidden = false;
   find.addEventListener("input", search);
+  addEventListener("hashchange", arrive);
+  // Not before: going to an address takes the focus away.
+  addEventListener("load", () => setTimeout(arrive));
 }
+const filters = one("#filters");
+if (filters && !("set" in filters.dataset) && matchMedia("(max-width: 640px)").matches) filters.open = false;
 const table = one("#runs[data-stream]");
 if (table) liveList(table);
 const run = one("#run[data-stream]");

@@ -127,6 +127,7 @@ fn everything(text: &str) -> Vec<(&'static str, String)> {
     let device = |state| device_page(&Device { viewer: None, state });
     let message = Message {
         viewer: None,
+        status: Some(404),
         title: text.into(),
         text: text.into(),
         link: Some((text.into(), format!("/{text}"))),
@@ -233,6 +234,53 @@ fn a_run_says_what_happened() {
     ] {
         assert!(page.contains(said), "{said}\n{page}");
     }
+}
+
+#[test]
+fn the_wait_that_ends_an_idle_run_is_no_part_of_it() {
+    let view = run_view("x");
+    let end = BEGAN + 60_000 + 30 * 60_000;
+    let run =
+        Run { ended_at: Some(end), last_at: end, end_reason: Some(EndReason::Idle), ..view.run.clone() };
+    let page = text_of(&run_page(&RunView { run: run.clone(), ..view.clone() }));
+    assert!(page.contains("1 m 00 s") && !page.contains("31 m"), "{page}");
+    let closed = Run { end_reason: Some(EndReason::Closed), ..run.clone() };
+    assert!(text_of(&run_page(&RunView { run: closed, ..view })).contains("31 m 00 s"));
+    let early = Run { ended_at: Some(BEGAN + 5), last_at: BEGAN + 5, ..run };
+    assert!(
+        text_of(&run_list_rows(&RunsView { runs: vec![early], now: NOW, ..RunsView::default() }))
+            .contains("0 µs")
+    );
+}
+
+#[test]
+fn a_folded_call_says_what_it_was_about() {
+    let mut view = run_view("x");
+    view.steps[0].tool_input = Some(r#"{"path":"/home/ada/<b>.md","head":160}"#.into());
+    view.steps[1].tool_error = Some(r#"{"code":-32602,"message":"Unknown tool: x"}"#.into());
+    let page = run_page(&view);
+    assert!(
+        page.contains("<span class=\"gist bad\">Unknown tool: x</span>"),
+        "the error is the more important one"
+    );
+    view.steps[1].tool_error = None;
+    view.steps[1].outcome = Some(Outcome::Ok);
+    let page = run_page(&view);
+    assert!(page.contains("<span class=\"gist\">path: /home/ada/&lt;b&gt;.md, head: 160</span>"), "{page}");
+}
+
+#[test]
+fn a_prompt_is_not_said_twice() {
+    let view = run_view("x");
+    let with = |input: &str| {
+        let run = Run { input: Some(input.into()), ..view.run.clone() };
+        text_of(&run_page(&RunView { run, ..view.clone() }))
+    };
+    let page = with("the first line\n\nand the rest");
+    assert_eq!(page.matches("the first line").count(), 2, "title and heading: {page}");
+    assert_eq!(page.matches("and the rest").count(), 1, "{page}");
+    let long = "word ".repeat(40);
+    assert!(with(&long).contains(long.trim()));
 }
 
 #[test]

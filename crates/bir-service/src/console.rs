@@ -121,7 +121,9 @@ async fn run_view(
     let mut params = Params::of(uri)?;
     let from = u32::try_from(params.number("from")?.unwrap_or(0)).unwrap_or(u32::MAX);
     let found = state.store.run(&caller.view(), id).await?.ok_or_else(|| Problem::not_found("run"))?;
-    let rows = state.store.steps(&caller.view(), id, from, ROWS).await?;
+    // A page that is open asks for one call that it had no room for.
+    let limit = params.number("limit")?.and_then(|n| u32::try_from(n).ok()).unwrap_or(ROWS).clamp(1, ROWS);
+    let rows = state.store.steps(&caller.view(), id, from, limit).await?;
     let now = state.clock.now();
     Ok((pages::RunView::from_store(pages::viewer(caller), found, rows, from, now), from))
 }
@@ -165,7 +167,7 @@ pub(crate) async fn sign_in_page(
     let Some(ticket) = params.text("ticket") else {
         return Ok(page(pages::sign_in("", None, next.as_deref())));
     };
-    let gone = "This link was used before or is too old. Ask for a new one with `bir open`, or sign in.";
+    let gone = "This link was used before, or is too old. Ask for a new one, or sign in here.";
     let Some((tenant, user)) = state.tickets.take(&ticket, state.clock.now()) else {
         return Ok(html(StatusCode::FORBIDDEN, pages::sign_in("", Some(gone), next.as_deref())));
     };
@@ -200,7 +202,7 @@ pub(crate) async fn sign_in(
 pub(crate) async fn sign_out_page(caller: Caller) -> Response {
     let who = &caller.principal.account.email;
     let text = format!("You are signed in as {who}. The button at the top of the pages signs you out.");
-    page(pages::message("Signed in", &text, None))
+    page(pages::signed_in(&caller, &text))
 }
 
 /// `POST /signout`.

@@ -109,6 +109,7 @@ pub(crate) async fn edge(
     let began = Instant::now();
     let id = request_id(request.headers());
     let page = wants_page(&request);
+    let gzip = crate::squeeze::is_taken(request.headers());
     let method = request.method().clone();
     let mut response = match check(&state, &request) {
         Err(problem) => problem.into_response(),
@@ -124,6 +125,9 @@ pub(crate) async fn edge(
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         response = write(response, &problem, &id, page);
     }
+    if gzip {
+        response = crate::squeeze::page(response).await;
+    }
     let headers = response.headers_mut();
     for (name, value) in &HEADERS {
         headers.entry(name.clone()).or_insert(HeaderValue::from_static(value));
@@ -138,7 +142,7 @@ pub(crate) async fn edge(
 
 fn write(mut response: Response, problem: &Problem, id: &str, page: bool) -> Response {
     let (kind, body) = if page {
-        ("text/html; charset=utf-8", crate::pages::message(problem.code.title(), &problem.detail, Some(id)))
+        ("text/html; charset=utf-8", crate::pages::problem(problem, id))
     } else {
         ("application/problem+json", problem.body(id))
     };

@@ -41,6 +41,7 @@ mod recordings;
 pub mod routes;
 pub mod serve;
 mod settings;
+mod squeeze;
 mod state;
 mod throttle;
 pub mod token;

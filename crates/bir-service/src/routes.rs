@@ -157,7 +157,7 @@ fn handler(rule: &Rule) -> Option<MethodRouter<State>> {
 }
 
 async fn no_route() -> Problem {
-    Problem::new(Code::NotFound, "there is no such route; the API is described in docs/hub.md")
+    Problem::new(Code::NotFound, "there is no such address on this hub; the API is described in docs/hub.md")
 }
 
 async fn no_method() -> Problem {

@@ -1,8 +1,8 @@
 //! The console on fixture data: `cargo run -p bir-console --example preview`. Prints where it listens.
 //!
-//! A stand-in for the hub, for looking at pages and for the browser test. It serves every page, the fragments, the assets and
-//! both event streams. A run that goes on gains a call each time `POST /preview/call` is sent, and ends with
-//! `POST /preview/finish`; nothing happens by itself, so that a test decides what it waits for.
+//! A stand-in for the hub, for looking at pages while one works on them, without a store. It serves every page, the fragments,
+//! the assets and both event streams. A run that goes on gains a call each time `POST /preview/call` is sent, and ends with
+//! `POST /preview/finish`; nothing happens by itself. The browser's test drives a real hub instead.
 
 #![allow(
     clippy::unwrap_used,
@@ -145,6 +145,7 @@ fn posted(path: &str, form: &BTreeMap<String, String>, fixture: &mut Fixture) ->
 fn not_found() -> Answer {
     let (_, kind, body) = html(message_page(&Message {
         viewer: viewer(),
+        status: Some(404),
         title: "There is no such page".into(),
         text: "The run may have been deleted, or it belongs to somebody else.".into(),
         link: Some(("To the runs".into(), "/runs".into())),

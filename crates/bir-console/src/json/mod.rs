@@ -4,10 +4,12 @@
 //! the space between tokens is ours. What is no JSON is shown as the text that it is.
 
 mod blocks;
+mod gist;
 mod layout;
 mod tokens;
 
 pub(crate) use blocks::{Block, blocks};
+pub(crate) use gist::gist;
 
 use crate::text::{Html, push_text};
 use crate::units;

@@ -1,7 +1,8 @@
 //! One entry of a run's timeline: a call with its payloads, or a loss.
 
+use super::runs::NAME_SHOWN;
 use crate::json::{self, Block};
-use crate::text::{Html, plain, text};
+use crate::text::{Html, plain, text, text_up_to};
 use crate::timeline::{Call, State, run_path};
 use crate::units::{bytes, count, duration, grouped, offset};
 use crate::view::Run;
@@ -9,7 +10,13 @@ use bir_model::record::{Leg, Lost, Source, Step};
 use bir_model::{Outcome, RunId};
 
 /// So much of payloads stands in one page; the payloads of further calls are one click away.
-const PAYLOADS_IN_A_PAGE: usize = 512 * 1024;
+const PAYLOADS_IN_A_PAGE: usize = 128 * 1024;
+
+/// A payload's first words stand in the folded row, up to here.
+const GIST: usize = 140;
+
+/// A size below that is nothing to look at.
+const NOTABLE_SIZE: u64 = 4 * 1024;
 
 /// How an outcome is called.
 pub(super) fn outcome_label(outcome: Outcome) -> &'static str {
@@ -21,6 +28,18 @@ pub(super) fn outcome_label(outcome: Outcome) -> &'static str {
         Outcome::Cancelled => "cancelled",
         Outcome::Denied => "denied",
         Outcome::Unknown => "unknown",
+    }
+}
+
+/// Its colour and its sign: what a server said went wrong, and what nobody knows the whole of, look different.
+fn outcome_mark(outcome: Outcome) -> (&'static str, &'static str) {
+    match outcome {
+        Outcome::Ok => ("ok", "ok"),
+        Outcome::ToolError | Outcome::RpcError => ("bad", "bad"),
+        Outcome::Timeout => ("odd", "late"),
+        Outcome::Cancelled => ("odd", "stop"),
+        Outcome::Denied => ("odd", "deny"),
+        Outcome::Unknown => ("odd", "what"),
     }
 }
 
@@ -102,8 +121,11 @@ pub(super) struct CallEntry {
     pub(super) offset: String,
     pub(super) tool: Html,
     pub(super) server: Option<Html>,
-    pub(super) find: String,
+    /// The beginning of the arguments, and of what went wrong.
+    pub(super) gist: Option<Html>,
+    pub(super) trouble: Option<Html>,
     pub(super) mark: &'static str,
+    pub(super) icon: &'static str,
     pub(super) label: &'static str,
     pub(super) duration: Option<String>,
     pub(super) x: String,
@@ -168,14 +190,13 @@ impl Entry {
     pub(super) fn call(call: &Call<'_>, run: &Run, axis_us: u64, room: &mut Payloads) -> Option<Self> {
         let row = call.row()?;
         let tool = row.tool.as_deref().unwrap_or(&row.tool_name);
-        let (mark, label) = match call.state {
-            State::Ended(Outcome::Ok) => ("ok", "ok"),
-            State::Ended(outcome @ (Outcome::ToolError | Outcome::RpcError)) => {
-                ("bad", outcome_label(outcome))
+        let (mark, icon, label) = match call.state {
+            State::Ended(outcome) => {
+                let (mark, icon) = outcome_mark(outcome);
+                (mark, icon, outcome_label(outcome))
             }
-            State::Ended(outcome) => ("odd", outcome_label(outcome)),
-            State::Running => ("run", "running"),
-            State::NoEnd => ("odd", "no end"),
+            State::Running => ("run", "run", "running"),
+            State::NoEnd => ("odd", "what", "no end"),
         };
         // One server is named in the header already.
         let server = row.server.as_deref().filter(|_| run.servers.len() != 1);
@@ -188,13 +209,14 @@ impl Entry {
             index: call.index,
             number: grouped(u64::from(call.index / 2) + 1),
             offset: offset(call.start_us / 1_000),
-            tool: text(tool),
-            server: server.map(text),
-            find: plain(&format!("{tool} {} {label}", row.server.as_deref().unwrap_or_default()))
-                .to_lowercase(),
+            tool: text_up_to(tool, 2 * NAME_SHOWN),
+            server: server.map(|s| text_up_to(s, NAME_SHOWN)),
+            gist: call.begin.and_then(|b| b.tool_input.as_deref()).and_then(|p| line(&json::gist(p))),
+            trouble: if call.failed() { call.end.and_then(trouble) } else { None },
             mark,
+            icon,
             label,
-            duration: (call.state != State::NoEnd).then(|| duration(call.duration_us)),
+            duration: measured(call).then(|| duration(call.duration_us)),
             x: ms(call.start_us.min(axis_us)),
             width: ms(call.duration_us.min(axis_us)),
             failed: call.failed(),
@@ -207,6 +229,35 @@ impl Entry {
             elsewhere: (!here).then(|| (run_path(room.run, call.index), bytes(size as u64))),
             ambiguous: ambiguous(call),
         })))
+    }
+}
+
+/// Foreign text as one short line.
+fn line(raw: &str) -> Option<Html> {
+    (!raw.is_empty()).then(|| text_up_to(raw, GIST))
+}
+
+/// What went wrong, in its own first words.
+fn trouble(end: &Step) -> Option<Html> {
+    if let Some(error) = &end.tool_error {
+        let value: Option<serde_json::Value> = serde_json::from_str(error).ok();
+        let message = value.as_ref().and_then(|v| v.get("message")).and_then(|m| m.as_str());
+        return line(&json::gist(message.unwrap_or(error)));
+    }
+    let said = json::blocks(end.tool_output.as_deref()?)?.into_iter().find_map(|block| match block {
+        Block::Text(said) => Some(said),
+        Block::Named { .. } => None,
+    });
+    line(&json::gist(&said?))
+}
+
+/// Whether anything says how long it took. Nothing does when the end was only made out later.
+fn measured(call: &Call<'_>) -> bool {
+    match call.state {
+        State::Running => true,
+        State::NoEnd => false,
+        State::Ended(Outcome::Unknown) => call.end.is_some_and(|e| e.duration_us.is_some()),
+        State::Ended(_) => true,
     }
 }
 
@@ -251,6 +302,9 @@ fn notes(call: &Call<'_>) -> Vec<Html> {
 
 fn facts(row: &Step, tool: &str) -> Vec<(&'static str, Html)> {
     let mut facts = Vec::new();
+    if tool.chars().nth(2 * NAME_SHOWN).is_some() {
+        facts.push(("Tool", text(tool)));
+    }
     if row.tool_name != tool {
         facts.push(("Named by the host", text(&row.tool_name)));
     }
@@ -308,9 +362,10 @@ fn payloads(call: &Call<'_>, tool: &str) -> (Vec<Payload>, Vec<Payload>) {
     (before, after)
 }
 
-/// `1.2 MiB on the wire, cut`
+/// `1.2 MiB on the wire, cut to fit`; nothing where the size is nothing to look at.
 fn size_note(row: &Step) -> Option<String> {
-    let size = row.original_bytes.map(|n| format!("{} on the wire", bytes(n)));
+    let notable = |n: &u64| row.truncated || *n >= NOTABLE_SIZE;
+    let size = row.original_bytes.filter(notable).map(|n| format!("{} on the wire", bytes(n)));
     let cut = row.truncated.then(|| "cut to fit".to_owned());
     let parts: Vec<String> = [size, cut].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))

@@ -20,6 +20,8 @@ struct Shell {
     js: String,
     icon: String,
     viewer: Option<Viewer>,
+    /// Whether there is anywhere to go: not before one is signed in.
+    nav: bool,
     /// Whether the help on keys makes sense.
     keys: Keys,
 }
@@ -41,6 +43,7 @@ impl Shell {
             js: address("console.js"),
             icon: address("icon.svg"),
             viewer: viewer.map(|v| Viewer { name: text::plain(&v.name), ..v.clone() }),
+            nav: true,
             keys,
         }
     }

@@ -1,11 +1,11 @@
 //! One run: its header, its timeline, its end.
 
 use super::call::{Entry, Part, Payloads};
-use super::runs::{host_name, last_part, lossy};
+use super::runs::{NAME_SHOWN, host_name, last_part, lossy};
 use super::{Keys, Shell, print};
 use crate::json;
 use crate::text::{Html, plain, text, text_up_to};
-use crate::timeline::{Frame, Item, Timeline, run_duration, run_path};
+use crate::timeline::{Frame, Item, Timeline, last_heard, run_duration, run_path};
 use crate::units::{When, count, duration, grouped};
 use crate::view::RunView;
 use askama::Template;
@@ -13,6 +13,9 @@ use bir_model::record::EndReason;
 
 /// A prompt or answer up to this length is shown at once, a longer one behind its beginning.
 const SHORT_TEXT: usize = 600;
+
+/// A heading is not longer.
+const HEADING: usize = 120;
 
 /// A text that may be long.
 struct LongText {
@@ -29,6 +32,13 @@ impl LongText {
             Self { start: text_up_to(raw, SHORT_TEXT / 2), whole: Some(text(raw)) }
         }
     }
+}
+
+/// What of a prompt the heading does not say: nothing, the lines after the first, or all of it where the first is too long.
+fn beyond_heading(prompt: &str) -> Option<&str> {
+    let (first, rest) = prompt.split_once('\n').unwrap_or((prompt, ""));
+    let beyond = if first.chars().nth(HEADING).is_some() { prompt } else { rest.trim() };
+    (!beyond.is_empty()).then_some(beyond)
 }
 
 struct Server {
@@ -65,16 +75,14 @@ impl Head {
         let prompt = run.input.as_deref().map(str::trim).filter(|p| !p.is_empty());
         let servers: Vec<&str> = run.servers.iter().map(|s| s.name.as_str()).collect();
         let heading = match prompt {
-            Some(prompt) => text_up_to(prompt.lines().next().unwrap_or(prompt), 120),
+            Some(prompt) => text_up_to(prompt.lines().next().unwrap_or(prompt), HEADING),
             None if servers.is_empty() => text("Standalone run"),
-            None => text_up_to(&format!("Standalone run with {}", servers.join(", ")), 120),
+            None => text_up_to(&format!("Standalone run with {}", servers.join(", ")), HEADING),
         };
         Self {
             id: run.id.to_string(),
             heading,
-            prompt: prompt
-                .filter(|p| p.lines().nth(1).is_some() || p.chars().nth(120).is_some())
-                .map(LongText::new),
+            prompt: prompt.and_then(beyond_heading).map(LongText::new),
             going_on: run.ended_at.is_none(),
             end: match run.end_reason {
                 _ if run.ended_at.is_none() => "going on",
@@ -88,10 +96,10 @@ impl Head {
                 bir_model::Tier::Standalone => "seen by one proxy alone: no prompt, no final answer",
             },
             host: run.host.as_ref().map(|h| host_name(&h.app, h.version.as_deref())),
-            project: run.project.as_deref().map(|p| (text(last_part(p)), plain(p))),
+            project: run.project.as_deref().map(|p| (text_up_to(last_part(p), NAME_SHOWN), plain(p))),
             servers: run.servers.iter().map(server).collect(),
             began: When::new(run.started_at, view.now),
-            duration: duration(run_duration(run.started_at, run.ended_at, view.now)),
+            duration: duration(run_duration(run, view.now)),
             calls: grouped(run.calls.into()),
             failed: (run.failed_calls > 0).then(|| format!("{} failed", grouped(run.failed_calls.into()))),
             lossy: lossy(run),
@@ -118,7 +126,10 @@ fn server(server: &bir_model::record::ServerInfo) -> Server {
     let era = server.era.map(|e| format!("{e} era"));
     let about: Vec<&str> =
         [own.trim(), era.as_deref().unwrap_or_default()].into_iter().filter(|p| !p.is_empty()).collect();
-    Server { name: text(&server.name), about: (!about.is_empty()).then(|| text(&about.join(", "))) }
+    Server {
+        name: text_up_to(&server.name, NAME_SHOWN),
+        about: (!about.is_empty()).then(|| text_up_to(&about.join(", "), 2 * NAME_SHOWN)),
+    }
 }
 
 /// What is kept up to date: header, timeline, end.
@@ -127,6 +138,8 @@ struct Live {
     entries: Vec<Entry>,
     from: u32,
     axis: String,
+    /// The same for people.
+    length: String,
     empty: bool,
     answer: Option<LongText>,
     next: Option<(String, String)>,
@@ -137,7 +150,7 @@ impl Live {
         let run = &view.run;
         let frame = Frame {
             started_at: run.started_at,
-            last_at: run.last_at,
+            last_at: last_heard(run),
             ended: run.ended_at.is_some(),
             now: view.now,
             first,
@@ -166,6 +179,7 @@ impl Live {
             entries,
             from: view.from,
             axis: super::call::ms(timeline.axis_us),
+            length: duration(timeline.axis_us),
             answer: view
                 .final_output
                 .as_deref()
@@ -199,7 +213,9 @@ pub fn run_page(view: &RunView) -> String {
     let id = view.run.id;
     let live = Live::new(view, view.from == 0);
     let title = match view.run.input.as_deref() {
-        Some(prompt) => plain(&prompt.chars().take(60).collect::<String>()),
+        Some(prompt) => {
+            plain(&prompt.trim().lines().next().unwrap_or_default().chars().take(60).collect::<String>())
+        }
         None => format!("Run of {}", live.head.began.exact),
     };
     let last_index = view.steps.last().map(|s| s.step_index);

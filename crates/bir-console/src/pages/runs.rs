@@ -1,7 +1,7 @@
 //! The list of runs.
 
 use super::{Keys, Shell, print};
-use crate::text::{Html, plain, text, text_up_to};
+use crate::text::{Html, plain, text_up_to};
 use crate::timeline::{run_duration, run_path};
 use crate::units::{When, count, duration, grouped};
 use crate::view::{Filter, Run, RunsView, Since};
@@ -10,6 +10,9 @@ use bir_model::{Outcome, Tier};
 
 /// A prompt is shown up to here in the list.
 const PROMPT_SHOWN: usize = 240;
+
+/// A name that others chose is shown up to here.
+pub(super) const NAME_SHOWN: usize = 48;
 
 /// So many servers are named in a row; of the others only the number.
 const SERVERS_SHOWN: usize = 4;
@@ -36,7 +39,7 @@ struct Row {
 
 impl Row {
     fn new(run: &Run, now: u64) -> Self {
-        let took = run_duration(run.started_at, run.ended_at, now);
+        let took = run_duration(run, now);
         Self {
             id: run.id.to_string(),
             path: run_path(run.id, 0),
@@ -55,9 +58,14 @@ impl Row {
                 .as_deref()
                 .filter(|p| !p.trim().is_empty())
                 .map(|p| text_up_to(p.trim(), PROMPT_SHOWN)),
-            servers: run.servers.iter().take(SERVERS_SHOWN).map(|s| text(&s.name)).collect(),
+            servers: run
+                .servers
+                .iter()
+                .take(SERVERS_SHOWN)
+                .map(|s| text_up_to(&s.name, NAME_SHOWN))
+                .collect(),
             more_servers: run.servers.len().saturating_sub(SERVERS_SHOWN),
-            project: run.project.as_deref().map(|p| (text(last_part(p)), plain(p))),
+            project: run.project.as_deref().map(|p| (text_up_to(last_part(p), NAME_SHOWN), plain(p))),
             host: run.host.as_ref().map(|h| host_name(h.app.as_str(), h.version.as_deref())),
             calls: grouped(run.calls.into()),
             failed: (run.failed_calls > 0).then(|| format!("{} failed", grouped(run.failed_calls.into()))),
@@ -78,7 +86,7 @@ pub(super) fn lossy(run: &Run) -> Option<String> {
 }
 
 pub(super) fn host_name(app: &str, version: Option<&str>) -> Html {
-    version.map_or_else(|| text(app), |v| text(&format!("{app} {v}")))
+    text_up_to(&version.map_or_else(|| app.to_owned(), |v| format!("{app} {v}")), NAME_SHOWN)
 }
 
 /// The last part of a path of either kind.
@@ -133,6 +141,8 @@ struct RunsPage<'a> {
     next: Option<String>,
     /// Where the rows of this page come from, when they are to be kept up to date.
     live: Option<String>,
+    /// Nothing is recorded, so there is nothing to filter.
+    nothing: bool,
 }
 
 #[derive(Template)]
@@ -161,6 +171,7 @@ pub fn runs_page(view: &RunsView) -> String {
         newest: (!first).then(|| format!("/runs{}", filter.query(None))),
         next: view.next.as_deref().map(|cursor| format!("/runs{}", filter.query(Some(cursor)))),
         live: first.then(|| format!("/runs/rows{}", filter.query(None))),
+        nothing: first && !filter.is_set() && view.runs.is_empty(),
     })
 }
 

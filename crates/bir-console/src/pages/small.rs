@@ -18,7 +18,7 @@ struct SignInPage<'a> {
 #[must_use]
 pub fn sign_in_page(view: &SignIn) -> String {
     print(&SignInPage {
-        shell: Shell::new("Sign in", None, Keys::None),
+        shell: Shell { nav: false, ..Shell::new("Sign in", None, Keys::None) },
         email: &view.email,
         error: view.error.as_deref().map(text),
         next: view.next.as_deref().filter(|path| is_own_path(path)),
@@ -54,6 +54,7 @@ pub fn device_page(view: &Device) -> String {
 #[template(path = "message.html")]
 struct MessagePage<'a> {
     shell: Shell,
+    status: Option<u16>,
     title: Html,
     text: Html,
     link: Option<(String, &'a str)>,
@@ -65,6 +66,7 @@ struct MessagePage<'a> {
 pub fn message_page(view: &Message) -> String {
     print(&MessagePage {
         shell: Shell::new(&view.title, view.viewer.as_ref(), Keys::None),
+        status: view.status,
         title: text(&view.title),
         text: text(&view.text),
         link: view

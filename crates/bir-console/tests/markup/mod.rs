@@ -9,8 +9,8 @@ pub(crate) struct Tag {
     pub(crate) attributes: Vec<(String, String)>,
 }
 
-const VOID: [&str; 5] = ["meta", "link", "input", "path", "circle"];
-const SELF_CLOSED: [&str; 2] = ["path", "circle"];
+const VOID: [&str; 6] = ["meta", "link", "input", "path", "circle", "use"];
+const SELF_CLOSED: [&str; 3] = ["path", "circle", "use"];
 
 /// All opening tags in order, or what is wrong.
 pub(crate) fn tags(page: &str) -> Result<Vec<Tag>, String> {
