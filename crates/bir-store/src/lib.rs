@@ -14,12 +14,17 @@
 //! Who owns what: the database owns the truth, the tables' rules are in `migrations/`, and every query names its tenant.
 //! In PostgreSQL the server enforces that as well.
 
+#[cfg(test)]
+extern crate self as bir_store;
+
 mod address;
 mod append;
 mod columns;
 mod cursor;
 mod error;
 mod facets;
+#[cfg(test)]
+mod interleaved;
 mod migrations;
 pub mod model;
 mod options;
