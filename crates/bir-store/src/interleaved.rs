@@ -15,8 +15,8 @@ use sqlx::Connection as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Transactions of the test, when nobody says otherwise. `tests/long/tenants` asks for 100,000.
-const TRANSACTIONS: u64 = 10_000;
+/// Transactions of the test, when `BIR_STORE_TRANSACTIONS` does not say otherwise; about a minute.
+const TRANSACTIONS: u64 = 100_000;
 /// Fewer connections than tasks, so that each connection goes from one tenant to the other all the time.
 const CONNECTIONS: u32 = 6;
 const TASKS: u64 = 16;

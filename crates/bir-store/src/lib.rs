@@ -18,6 +18,7 @@
 extern crate self as bir_store;
 
 mod address;
+mod amend;
 mod append;
 mod columns;
 mod cursor;
