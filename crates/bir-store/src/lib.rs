@@ -30,6 +30,8 @@ mod migrations;
 pub mod model;
 mod options;
 mod people;
+#[cfg(test)]
+mod plans;
 mod postgres;
 mod remove;
 mod runs;
