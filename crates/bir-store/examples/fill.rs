@@ -8,6 +8,8 @@
 //! The runs are those of `benches/hub`, which measures the same through HTTP. They go to the first tenant and its first
 //! person, who are made when there are none; a hub that is started on the store shows them. A second call adds as many again.
 
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
+
 use bir_model::record::{Record, RunStart};
 use bir_model::{RunId, StepId};
 use bir_store::model::{NewUser, Page, Role, RunFilter, View};

@@ -4,13 +4,10 @@
 //! setting of the transaction and the policies. Every third transaction is dropped in the middle, as when a client goes away;
 //! what remains set on its connection would show in the next one. What was committed is counted and found again at the end.
 
-#[path = "../tests/common/mod.rs"]
-mod common;
-
 use crate::Options;
+use crate::common::{self, Database};
 use crate::sql::{Db, TenantTx, values};
 use bir_model::{RunId, TenantId};
-use common::Database;
 use sqlx::Connection as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -21,6 +21,9 @@ mod address;
 mod amend;
 mod append;
 mod columns;
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+mod common;
 mod cursor;
 mod error;
 mod facets;

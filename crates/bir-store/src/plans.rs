@@ -1,8 +1,6 @@
 //! How the databases answer a list: along an index, from its newest end, and never by sorting what there is.
 
-#[path = "../tests/common/mod.rs"]
-mod common;
-
+use crate::common::{self, Database};
 use crate::cursor::Cursor;
 use crate::model::{RunFilter, View};
 use crate::runs::Query;
@@ -10,7 +8,6 @@ use crate::sql::Db;
 use crate::{Options, Store, columns};
 use bir_model::record::Record;
 use bir_model::{Outcome, RunId, StepId, Tier};
-use common::Database;
 
 /// Runs of the store, so many that a scan would cost more than an index.
 const RUNS: u64 = 6_000;
