@@ -1,4 +1,4 @@
-//! What the hub does on its own: retention, and in the embedded hub the spool of its state directory.
+//! What the hub does on its own: retention, expired tokens, and in the embedded hub the spool of its state directory.
 
 use bir_service::clock::{Clock as _, SystemClock};
 use bir_store::Store;
@@ -41,6 +41,29 @@ pub(crate) async fn retention(store: Arc<dyn Store>, days: u32) {
             Err(error) => tracing::warn!(%error, "runs that are too old stay until tomorrow"),
         }
         tokio::time::sleep(DAY).await;
+    }
+}
+
+/// Expired tokens and sessions are looked for this often.
+const HOUR: Duration = Duration::from_secs(3_600);
+/// They stay so long after their end, so that who still has one is told that it expired, not that it is unknown.
+const KEPT: u64 = 7 * 86_400_000;
+
+/// Removes tokens and sessions that ended long ago; ends when its task is dropped.
+pub(crate) async fn purge(store: Arc<dyn Store>) {
+    tokio::time::sleep(FIRST).await;
+    loop {
+        let before = SystemClock.now().saturating_sub(KEPT);
+        // A full part says that there may be more; others get their turn in between.
+        let pause = match store.purge(before, AT_ONCE).await {
+            Ok(gone) if gone >= u64::from(AT_ONCE) => PAUSE,
+            Ok(_) => HOUR,
+            Err(error) => {
+                tracing::warn!(%error, "expired tokens and sessions stay for another hour");
+                HOUR
+            }
+        };
+        tokio::time::sleep(pause).await;
     }
 }
 

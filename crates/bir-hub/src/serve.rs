@@ -143,6 +143,7 @@ async fn with_store(config: &Config, held: Option<&StateDir>, store: &Arc<dyn St
 
     let mut jobs = tokio::task::JoinSet::new();
     jobs.spawn(jobs::retention(store.clone(), config.retention_days));
+    jobs.spawn(jobs::purge(store.clone()));
     if let (Some(dir), Some(token)) = (held, token) {
         let url = format!("http://{listening}");
         jobs::sweep(&mut jobs, dir.path(), &url, &token);

@@ -167,7 +167,7 @@ pub(crate) async fn sign_in_page(
     let Some(ticket) = params.text("ticket") else {
         return Ok(page(pages::sign_in("", None, next.as_deref())));
     };
-    let gone = "This link was used before, or is too old. Ask for a new one, or sign in here.";
+    let gone = "This link was used before, or is too old. On this machine `bir up` prints a new one; or sign in here.";
     let Some((tenant, user)) = state.tickets.take(&ticket, state.clock.now()) else {
         return Ok(html(StatusCode::FORBIDDEN, pages::sign_in("", Some(gone), next.as_deref())));
     };

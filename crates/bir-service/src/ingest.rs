@@ -13,7 +13,7 @@ use crate::json::expectation;
 use crate::problem::Problem;
 use crate::state::State;
 use bir_model::record::{FinalAnswer, Finish, Lost, Record, RunStart, Step};
-use bir_store::model::{Appended, View};
+use bir_store::model::{Appended, StepChange, View};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -191,6 +191,19 @@ pub(crate) fn check(record: &mut Record) -> Result<(), Unfit> {
             c.number("records", lost.records);
         }
     }
+    c.0
+}
+
+/// Whether what is to be put into a row has acceptable sizes.
+pub(crate) fn check_change(change: &mut StepChange) -> Result<(), Unfit> {
+    let mut c = Check(Ok(()));
+    c.maybe("toolInput", &mut change.tool_input, PAYLOAD);
+    c.maybe("modelInput", &mut change.model_input, PAYLOAD);
+    c.maybe("context", &mut change.context, PAYLOAD);
+    c.maybe("toolOutput", &mut change.tool_output, PAYLOAD);
+    c.maybe("toolError", &mut change.tool_error, PAYLOAD);
+    c.number("durationUs", change.duration_us.unwrap_or(0));
+    c.number("originalBytes", change.original_bytes.unwrap_or(0));
     c.0
 }
 

@@ -72,6 +72,38 @@ fn every_route_of_the_contract_is_there_with_its_action_and_no_other_is() {
     assert_eq!(table, CONTRACT);
 }
 
+/// Parts of pages, which nobody calls but the pages themselves.
+const UNTOLD: [&str; 4] = ["/", "/runs/rows", "/runs/{id}/rows", "/static/{*path}"];
+
+/// The documentation's paths, as the table writes them.
+fn documented() -> Vec<String> {
+    let text = include_str!("../../../docs/hub.md");
+    let (_, routes) = text.split_once("## Routes").unwrap();
+    let mut paths = Vec::new();
+    for word in routes.split(|c: char| c.is_whitespace() || "'`\"<>,;".contains(c)) {
+        let path = word.strip_prefix("H/").map(|rest| format!("/{rest}"));
+        let Some(path) = path.or_else(|| word.starts_with('/').then(|| word.to_owned())) else { continue };
+        let path = path.split(['?', ')']).next().unwrap();
+        paths.push(path.replace("run_UUID", "{id}").replace("step_UUID", "{step}").replace("/ID", "/{id}"));
+    }
+    paths
+}
+
+#[test]
+fn every_route_is_documented_and_no_other_is() {
+    let documented = documented();
+    for rule in RULES.iter().filter(|rule| !UNTOLD.contains(&rule.path)) {
+        assert!(documented.iter().any(|path| path == rule.path), "docs/hub.md says nothing of {}", rule.path);
+    }
+    assert!(documented.len() >= 25, "{documented:?}");
+    for path in documented {
+        assert!(
+            RULES.iter().any(|rule| rule.path == path),
+            "docs/hub.md tells of {path}, and there is no such route"
+        );
+    }
+}
+
 #[test]
 fn every_action_is_needed_by_a_route() {
     for (needed, _) in MATRIX {

@@ -14,16 +14,27 @@
 //! Who owns what: the database owns the truth, the tables' rules are in `migrations/`, and every query names its tenant.
 //! In PostgreSQL the server enforces that as well.
 
+#[cfg(test)]
+extern crate self as bir_store;
+
 mod address;
+mod amend;
 mod append;
 mod columns;
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+mod common;
 mod cursor;
 mod error;
 mod facets;
+#[cfg(test)]
+mod interleaved;
 mod migrations;
 pub mod model;
 mod options;
 mod people;
+#[cfg(test)]
+mod plans;
 mod postgres;
 mod remove;
 mod runs;

@@ -149,6 +149,52 @@ pub struct SearchPage {
     pub next: Option<String>,
 }
 
+/// What is replaced in a row; None stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct StepChange {
+    /// The arguments as they ran.
+    pub tool_input: Option<String>,
+    /// The arguments as the model wrote them.
+    pub model_input: Option<String>,
+    /// The reasoning before the call.
+    pub context: Option<String>,
+    /// The result.
+    pub tool_output: Option<String>,
+    /// The error.
+    pub tool_error: Option<String>,
+    /// How it ended.
+    pub outcome: Option<Outcome>,
+    /// From beginning to end in microseconds.
+    pub duration_us: Option<u64>,
+    /// Bytes of the payload before anything was cut.
+    pub original_bytes: Option<u64>,
+    /// Whether something was cut.
+    pub truncated: Option<bool>,
+}
+
+impl StepChange {
+    /// Applies it to a row.
+    pub fn apply(&self, step: &mut Step) {
+        let texts = [
+            (&self.tool_input, &mut step.tool_input),
+            (&self.model_input, &mut step.model_input),
+            (&self.context, &mut step.context),
+            (&self.tool_output, &mut step.tool_output),
+            (&self.tool_error, &mut step.tool_error),
+        ];
+        for (new, old) in texts {
+            if new.is_some() {
+                old.clone_from(new);
+            }
+        }
+        step.outcome = self.outcome.or(step.outcome);
+        step.duration_us = self.duration_us.or(step.duration_us);
+        step.original_bytes = self.original_bytes.or(step.original_bytes);
+        step.truncated = self.truncated.unwrap_or(step.truncated);
+    }
+}
+
 /// What was deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deleted {

@@ -99,17 +99,17 @@ async fn check_role(connection: &mut PgConnection) -> Result<(), StoreError> {
 /// Whether the schema is the one that this version knows, with row-level security on each table.
 async fn check_schema(connection: &mut PgConnection, place: &str) -> Result<(), StoreError> {
     let newest = migrations::newest(migrations::POSTGRES);
-    let there: bool = sqlx::query_scalar("SELECT to_regclass('bir.schema_version') IS NOT NULL")
-        .fetch_one(&mut *connection)
-        .await?;
-    if !there {
-        return Err(StoreError::Older { place: place.to_owned(), found: 0, known: newest });
-    }
-    let usable: bool = sqlx::query_scalar(
-        "SELECT has_schema_privilege('bir', 'USAGE') AND has_table_privilege('bir.schema_version', 'SELECT')",
+    // Looked up in the catalog: by its name the table cannot be asked for by who may not use the schema.
+    let usable: Option<bool> = sqlx::query_scalar(
+        "SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         WHERE n.nspname = 'bir' AND c.relname = 'schema_version' AND c.relkind = 'r'",
     )
-    .fetch_one(&mut *connection)
+    .fetch_optional(&mut *connection)
     .await?;
+    let Some(usable) = usable else {
+        return Err(StoreError::Older { place: place.to_owned(), found: 0, known: newest });
+    };
     if !usable {
         let role: String =
             sqlx::query_scalar("SELECT session_user::text").fetch_one(&mut *connection).await?;

@@ -1,12 +1,9 @@
 //! Deletion and expiry, in transactions of bounded size: a large one would keep everybody else waiting.
 
 use crate::StoreError;
-use crate::append::Undone;
-use crate::append::rows::overwrite;
 use crate::facets::Facet;
 use crate::model::{Deleted, View};
 use crate::sql::{Db, TenantTx, Value, placeholders, values};
-use bir_model::record::Step;
 use bir_model::{RunId, TenantId, UserId};
 
 /// Runs that are deleted in one transaction.
@@ -112,49 +109,4 @@ pub(crate) async fn expired(db: &Db, before: u64, limit: u32) -> Result<Deleted,
         deleted.steps += one.steps;
     }
     Ok(deleted)
-}
-
-/// Replaces what a row holds; its id, run, index and type stay. False: there is no such row of `who`.
-pub(crate) async fn amend(db: &Db, who: &View, step: &Step) -> Result<bool, StoreError> {
-    let mut tx = db.write(who.tenant).await?;
-    let lock = if tx.is_postgres() { " FOR UPDATE OF r" } else { "" };
-    let sql = format!(
-        "SELECT s.outcome FROM steps s JOIN runs r ON r.tenant_id = s.tenant_id AND r.id = s.run_id
-         WHERE s.tenant_id = $1 AND s.id = $2 AND r.id = $3 AND r.user_id = $4 AND s.step_index = $5
-           AND s.step_type = $6{lock}"
-    );
-    let kind = step.step_type.as_str();
-    let values = values![who.tenant, step.id, step.run_id, who.user, step.step_index, kind];
-    let Some(row) = tx.row(sql, values).await? else { return Ok(false) };
-    let failed = |outcome: Option<&str>| i64::from(outcome.is_some_and(|outcome| outcome != "ok"));
-    let is_end = step.step_type == bir_model::record::StepType::ToolResponse;
-    let outcome = row.opt_text(0)?;
-    let before = failed(outcome.as_deref());
-    let after = failed(step.outcome.map(bir_model::Outcome::as_str));
-    overwrite(&mut tx, step).await.map_err(|undone| match undone {
-        Undone::Failed(error) => error,
-        Undone::Again => StoreError::Unavailable("the row is written from several places at once".into()),
-    })?;
-    if is_end {
-        let sql = "UPDATE runs SET failed_calls = failed_calls + $3 WHERE tenant_id = $1 AND id = $2";
-        tx.run(sql, values![who.tenant, step.run_id, after - before]).await?;
-    }
-    if let Some(outcome) =
-        outcome.filter(|outcome| step.outcome.map(bir_model::Outcome::as_str) != Some(outcome))
-    {
-        crate::append::plan::forget_outcome(&mut tx, step.run_id, &outcome).await?;
-    }
-    let sql = "SELECT started_at FROM runs WHERE tenant_id = $1 AND id = $2";
-    let started_at =
-        tx.row(sql, values![who.tenant, step.run_id]).await?.map(|row| row.number(0)).transpose()?;
-    let mut facets = crate::facets::Facets::default();
-    facets.of_step(step);
-    for (run, hash, facet) in facets.sorted() {
-        let sql = "INSERT INTO run_facets (tenant_id, run_id, hash, kind, value, started_at)
-                   VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
-        let started_at = started_at.unwrap_or(0);
-        tx.run(sql, values![who.tenant, run, hash, facet.kind, facet.value, started_at]).await?;
-    }
-    tx.commit().await?;
-    Ok(true)
 }

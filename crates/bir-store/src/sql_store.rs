@@ -2,14 +2,14 @@
 
 use crate::model::{
     Account, Appended, AuthToken, Deleted, NewToken, NewUser, Page, RunDetail, RunFilter, RunPage,
-    SearchPage, Session, StepPage, TenantRow, UserChange, View,
+    SearchPage, Session, StepChange, StepPage, TenantRow, UserChange, View,
 };
 use crate::sql::Db;
 use crate::writer::Writer;
-use crate::{People, Recordings, Store, StoreError, append, people, remove, runs, search, tokens};
+use crate::{People, Recordings, Store, StoreError, amend, append, people, remove, runs, search, tokens};
 use async_trait::async_trait;
 use bir_model::record::{Record, Step};
-use bir_model::{RunId, TenantId, TokenId, UserId};
+use bir_model::{RunId, StepId, TenantId, TokenId, UserId};
 
 /// Runs and people in SQLite or PostgreSQL.
 #[derive(Debug)]
@@ -53,8 +53,14 @@ impl Recordings for SqlStore {
         search::search(&mut self.db.read(who.tenant).await?, who, text, filter, page).await
     }
 
-    async fn amend(&self, who: &View, step: &Step) -> Result<bool, StoreError> {
-        remove::amend(&self.db, who, step).await
+    async fn amend(
+        &self,
+        who: &View,
+        run: RunId,
+        step: StepId,
+        change: &StepChange,
+    ) -> Result<Option<Step>, StoreError> {
+        amend::amend(&self.db, who, run, step, change).await
     }
 
     async fn records(
@@ -172,6 +178,10 @@ impl People for SqlStore {
 
     async fn end_session(&self, tenant: TenantId, hash: &[u8; 32]) -> Result<(), StoreError> {
         tokens::end_session(&self.db, tenant, hash).await
+    }
+
+    async fn purge(&self, before: u64, limit: u32) -> Result<u64, StoreError> {
+        tokens::purge(&self.db, before, limit).await
     }
 }
 

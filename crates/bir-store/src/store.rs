@@ -3,11 +3,11 @@
 use crate::StoreError;
 use crate::model::{
     Account, Appended, AuthToken, Deleted, NewToken, NewUser, Page, RunDetail, RunFilter, RunPage,
-    SearchPage, Session, StepPage, TenantRow, View,
+    SearchPage, Session, StepChange, StepPage, TenantRow, View,
 };
 use async_trait::async_trait;
 use bir_model::record::{Record, Step};
-use bir_model::{RunId, TenantId, TokenId, UserId};
+use bir_model::{RunId, StepId, TenantId, TokenId, UserId};
 
 /// Runs: appended by recorders, read by people.
 #[async_trait]
@@ -29,9 +29,15 @@ pub trait Recordings {
         filter: &RunFilter,
         page: &Page,
     ) -> Result<SearchPage, StoreError>;
-    /// Replaces what a row of one's own run holds (payloads, times, outcome); its id, run, index and type stay. False: there
-    /// is no such row.
-    async fn amend(&self, who: &View, step: &Step) -> Result<bool, StoreError>;
+    /// Changes what a row of one's own run holds (payloads, times, outcome); its id, run, index and type stay. Gives the row
+    /// as it is now, None when there is none. Two changes at once do not undo each other.
+    async fn amend(
+        &self,
+        who: &View,
+        run: RunId,
+        step: StepId,
+        change: &StepChange,
+    ) -> Result<Option<Step>, StoreError>;
     /// The records of one run, as they were appended, for an export: its beginning, its rows by index, `limit` of them
     /// behind the index `after` (None: from the beginning), its end, its losses. A part with fewer than `limit` rows
     /// ([`Record::Step`], [`Record::Final`]) is the last, and only the last holds the end and the losses.
@@ -108,6 +114,10 @@ pub trait People {
     ) -> Result<Option<(Session, Account)>, StoreError>;
     /// Ends a session.
     async fn end_session(&self, tenant: TenantId, hash: &[u8; 32]) -> Result<(), StoreError>;
+    /// Removes tokens and sessions of every tenant that expired before `before`, ms since the Unix epoch, and revoked tokens
+    /// without an end that were revoked before it; at most `limit` of them. Gives how many. A refresh token that was used stays
+    /// until it would have expired: coming again, it is a sign of a thief.
+    async fn purge(&self, before: u64, limit: u32) -> Result<u64, StoreError>;
 }
 
 /// A store.

@@ -171,3 +171,26 @@ pub(crate) async fn end_session(db: &Db, tenant: TenantId, hash: &[u8; 32]) -> R
     tx.run("DELETE FROM sessions WHERE tenant_id = $1 AND hash = $2", values![tenant, hash]).await?;
     Ok(tx.commit().await?)
 }
+
+/// In parts of one transaction each, so that nobody waits long for it.
+pub(crate) async fn purge(db: &Db, before: u64, limit: u32) -> Result<u64, StoreError> {
+    let mut gone = 0;
+    for tenant in crate::people::tenants(db).await? {
+        for sql in [
+            "DELETE FROM sessions WHERE tenant_id = $1 AND hash IN (
+                 SELECT s.hash FROM sessions s WHERE s.tenant_id = $1 AND s.expires_at < $2 LIMIT $3)",
+            "DELETE FROM tokens WHERE tenant_id = $1 AND id IN (
+                 SELECT t.id FROM tokens t WHERE t.tenant_id = $1
+                     AND (t.expires_at < $2 OR (t.expires_at IS NULL AND t.revoked_at < $2)) LIMIT $3)",
+        ] {
+            let left = u64::from(limit).saturating_sub(gone);
+            if left == 0 {
+                return Ok(gone);
+            }
+            let mut tx = db.write(tenant.id).await?;
+            gone += tx.run(sql, values![tenant.id, before, left]).await?;
+            tx.commit().await?;
+        }
+    }
+    Ok(gone)
+}

@@ -1,43 +1,14 @@
-//! What every store does, on SQLite and on PostgreSQL; and data of schema 1.
+//! What every store does, on SQLite and on PostgreSQL.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use bir_model::record::{EndReason, Finish, Lost, Record, RunStart, Step, StepType};
-use bir_model::{Outcome, RunId, StepId, TenantId, Tier, UserId};
-use bir_store::model::{Appended, NewUser, Page, Role, RunFilter, View};
+mod common;
+
+use bir_model::record::{EndReason, Finish, Lost, Record, StepType};
+use bir_model::{Outcome, RunId, StepId};
+use bir_store::model::{Page, RunFilter};
 use bir_store::{Options, Store, StoreError};
-use serde_json::json;
+use common::{Database, book, person, row, start};
 use std::sync::Arc;
-
-fn start(id: RunId, at: u64) -> Record {
-    let run =
-        json!({"id": id, "tier": Tier::Standalone, "startedAt": at, "project": "/p", "metadata": {"n": 1.5}});
-    Record::Run(serde_json::from_value::<RunStart>(run).unwrap())
-}
-
-fn row(run: RunId, id: StepId, index: u32, kind: StepType, outcome: Option<Outcome>) -> Record {
-    let step = json!({"id": id, "runId": run, "stepIndex": index, "stepType": kind, "toolName": "a\0b", "server": "s",
-        "toolInput": "{\"n\":1.0,\"t\":\"50% \\u0000\"}", "outcome": outcome, "at": 100 + u64::from(index)});
-    Record::Step(serde_json::from_value::<Step>(step).unwrap())
-}
-
-fn code(verdict: &Appended) -> &str {
-    match verdict {
-        Appended::Booked => "booked",
-        Appended::Duplicate => "duplicate",
-        Appended::Refused { code, .. } => code,
-    }
-}
-
-async fn book(store: &dyn Store, who: &View, records: &[Record]) -> Vec<String> {
-    store.append(who, records).await.unwrap().iter().map(|verdict| code(verdict).to_owned()).collect()
-}
-
-async fn person(store: &dyn Store, tenant: TenantId) -> View {
-    let email = format!("{}@example.com", UserId::new());
-    let user = NewUser { email, name: "A".into(), role: Role::Member, password_hash: None };
-    let user = store.add_user(tenant, user).await.unwrap();
-    View { tenant, user, whole_tenant: false }
-}
 
 async fn all(store: Arc<dyn Store>) {
     let store = &*store;
@@ -144,64 +115,12 @@ async fn sqlite() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres() {
-    use sqlx::{AssertSqlSafe, Connection, PgConnection};
-    let Some(server) = bir_testkit::postgres::Postgres::start("bir-store: the suite on PostgreSQL") else {
-        return;
-    };
-    // A server that was named may be used by others, so roles and database have names of their own.
-    let tag = UserId::new().uuid().simple().to_string();
-    let (owner, app, database) = (format!("o{tag}"), format!("a{tag}"), format!("d{tag}"));
-    let mut admin = PgConnection::connect(server.url()).await.unwrap();
-    for sql in [
-        format!("CREATE ROLE {owner} LOGIN PASSWORD 'x'"),
-        format!("CREATE ROLE {app} LOGIN PASSWORD 'x'"),
-        format!("CREATE DATABASE {database} OWNER {owner}"),
-    ] {
-        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut admin).await.unwrap();
-    }
-    let (owner_url, app_url) = (server.url_of(&owner, "x", &database), server.url_of(&app, "x", &database));
-    let early = bir_store::open(&app_url, Options::default()).await.unwrap_err();
+    let Some(database) = Database::empty("bir-store: the suite on PostgreSQL").await else { return };
+    let early = bir_store::open(&database.app_url, Options::default()).await.unwrap_err();
     assert!(matches!(early, StoreError::Older { found: 0, .. }), "{early}");
-    bir_store::migrate(&owner_url, &app).await.unwrap();
-    bir_store::migrate(&owner_url, &app).await.unwrap();
-    let refused = bir_store::open(&owner_url, Options::default()).await.unwrap_err();
-    assert!(matches!(refused, StoreError::Role { .. }), "{refused}");
-    all(bir_store::open(&app_url, Options::default()).await.unwrap()).await;
-    for (change, back) in
-        [("BYPASSRLS", "NOBYPASSRLS"), ("SUPERUSER", "NOSUPERUSER"), ("CREATEROLE", "NOCREATEROLE")]
-    {
-        let sql = format!("ALTER ROLE {app} {change}");
-        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut admin).await.unwrap();
-        let refused = bir_store::open(&app_url, Options::default()).await.unwrap_err();
-        assert!(matches!(refused, StoreError::Role { .. }), "{change}: {refused}");
-        let sql = format!("ALTER ROLE {app} {back}");
-        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut admin).await.unwrap();
+    for _ in 0..2 {
+        bir_store::migrate(&database.owner_url, &database.app).await.unwrap();
     }
-    for sql in [
-        format!("DROP DATABASE {database} WITH (FORCE)"),
-        format!("DROP ROLE {owner}"),
-        format!("DROP ROLE {app}"),
-    ] {
-        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut admin).await.unwrap();
-    }
-}
-
-#[tokio::test]
-async fn data_of_schema_1_opens() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("hub.db");
-    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/v1.db"), &file).unwrap();
-    let store = bir_store::open(&format!("sqlite:{}", file.display()), Options::default()).await.unwrap();
-    let ada = store.account("ADA@example.com").await.unwrap().unwrap();
-    let token = store.token(ada.tenant, &[7; 32]).await.unwrap().unwrap();
-    assert_eq!((token.owner.id, token.scopes.len()), (ada.id, 2));
-    let who = View { tenant: ada.tenant, user: ada.id, whole_tenant: false };
-    let filter = RunFilter { outcome: Some(Outcome::ToolError), ..RunFilter::default() };
-    let runs = store.runs(&who, &filter, &Page { cursor: None, limit: 10 }).await.unwrap().runs;
-    assert_eq!((runs.len(), runs[0].lost_calls, runs[0].calls), (1, 3, 1));
-    let steps = store.steps(&who, runs[0].id, 0, 10).await.unwrap().steps;
-    assert_eq!(steps[0].tool_input.as_deref(), Some("{\"n\":1.0,\"nul\":\"\\u0000\"}"));
-    assert_eq!(steps[1].legs.len(), 1);
-    assert_eq!(store.run(&who, runs[0].id).await.unwrap().unwrap().losses.len(), 1);
-    store.close().await;
+    all(bir_store::open(&database.app_url, Options::default()).await.unwrap()).await;
+    database.end().await;
 }

@@ -58,6 +58,16 @@ impl Postgres {
         &self.url
     }
 
+    /// The superuser's URL of another database.
+    #[must_use]
+    pub fn url_in(&self, database: &str) -> String {
+        let (url, query) = self.url.split_once('?').map_or((self.url.as_str(), None), |(u, q)| (u, Some(q)));
+        let after_scheme = url.find("://").map_or(0, |at| at + 3);
+        let server = url[after_scheme..].find('/').map_or(url, |at| &url[..after_scheme + at]);
+        let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+        format!("{server}/{database}{query}")
+    }
+
     /// The URL with another role and database.
     #[must_use]
     pub fn url_of(&self, role: &str, password: &str, database: &str) -> String {

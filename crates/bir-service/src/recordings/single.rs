@@ -6,7 +6,7 @@
 use super::run_id;
 use crate::body;
 use crate::guard::Caller;
-use crate::ingest::{Unfit, book, check};
+use crate::ingest::{Unfit, book, check, check_change};
 use crate::json;
 use crate::problem::{Code, Problem};
 use crate::state::State;
@@ -15,14 +15,12 @@ use axum::extract::Path;
 use axum::response::Response;
 use bir_model::record::{EndReason, Finish, HostInfo, Lost, Record, RunStart, ServerInfo, Step, StepType};
 use bir_model::{Outcome, RunId, StepId, Tier};
-use bir_store::model::{Appended, View};
+use bir_store::model::{Appended, StepChange, View};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Rows that are looked through at once.
-const ROWS: u32 = 1_000;
 /// Members of a step that hold a payload: a text, or JSON that becomes one.
 const PAYLOADS: [&str; 4] = ["toolInput", "modelInput", "toolOutput", "toolError"];
 
@@ -91,11 +89,13 @@ impl Beginning {
 fn fit(mut record: Record) -> Result<Record, Problem> {
     match check(&mut record) {
         Ok(()) => Ok(record),
-        Err(Unfit { code, detail }) => {
-            let code = if code == "too_large" { Code::TooLarge } else { Code::Invalid };
-            Err(Problem::new(code, detail))
-        }
+        Err(unfit) => Err(problem_of(unfit)),
     }
+}
+
+fn problem_of(Unfit { code, detail }: Unfit) -> Problem {
+    let code = if code == "too_large" { Code::TooLarge } else { Code::Invalid };
+    Problem::new(code, detail)
 }
 
 /// Booked: 201. A duplicate: 200.
@@ -196,65 +196,6 @@ pub(crate) async fn step(
     json::answer(status_of(verdicts.into_iter().next())?, &json!({"id": id}))
 }
 
-/// What is replaced in a row; None stays.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct StepChange {
-    /// The arguments as they ran.
-    tool_input: Option<String>,
-    /// The arguments as the model wrote them.
-    model_input: Option<String>,
-    /// The reasoning before the call.
-    context: Option<String>,
-    /// The result.
-    tool_output: Option<String>,
-    /// The error.
-    tool_error: Option<String>,
-    /// How it ended.
-    outcome: Option<Outcome>,
-    /// From beginning to end in microseconds.
-    duration_us: Option<u64>,
-    /// Bytes of the payload before anything was cut.
-    original_bytes: Option<u64>,
-    /// Whether something was cut.
-    truncated: Option<bool>,
-}
-
-impl StepChange {
-    /// Applies it to a row.
-    fn apply(&self, step: &mut Step) {
-        let texts = [
-            (&self.tool_input, &mut step.tool_input),
-            (&self.model_input, &mut step.model_input),
-            (&self.context, &mut step.context),
-            (&self.tool_output, &mut step.tool_output),
-            (&self.tool_error, &mut step.tool_error),
-        ];
-        for (new, old) in texts {
-            if new.is_some() {
-                old.clone_from(new);
-            }
-        }
-        step.outcome = self.outcome.or(step.outcome);
-        step.duration_us = self.duration_us.or(step.duration_us);
-        step.original_bytes = self.original_bytes.or(step.original_bytes);
-        step.truncated = self.truncated.unwrap_or(step.truncated);
-    }
-}
-
-/// The row with that id; runs are read part by part, as the store finds rows by their index.
-async fn find_row(state: &State, who: &View, run: RunId, step: StepId) -> Result<Option<Step>, Problem> {
-    let mut from = Some(0);
-    while let Some(index) = from {
-        let page = state.store.steps(who, run, index, ROWS).await?;
-        if let Some(row) = page.steps.into_iter().find(|row| row.id == step) {
-            return Ok(Some(row));
-        }
-        from = page.next;
-    }
-    Ok(None)
-}
-
 /// `PATCH /recordings/runs/:id/steps/:stepId`.
 pub(crate) async fn amend(
     axum::extract::State(state): axum::extract::State<State>,
@@ -275,16 +216,11 @@ pub(crate) async fn amend(
             *value = Value::String(value.to_string());
         }
     }
-    let change: StepChange = json::from_value(Value::Object(members))?;
+    let mut change: StepChange = json::from_value(Value::Object(members))?;
+    check_change(&mut change).map_err(problem_of)?;
     let view = View { whole_tenant: false, ..caller.view() };
-    let mut row = find_row(&state, &view, run, step).await?.ok_or_else(|| Problem::not_found("step"))?;
-    change.apply(&mut row);
-    let Record::Step(row) = fit(Record::Step(row))? else {
-        return Err(Problem::new(Code::Internal, "a row became something else"));
-    };
-    if !state.store.amend(&view, &row).await? {
-        return Err(Problem::not_found("step"));
-    }
+    let amended = state.store.amend(&view, run, step, &change).await?;
+    let row = amended.ok_or_else(|| Problem::not_found("step"))?;
     state.live.tell_run(&*state.store, &view, run, vec![row]).await;
     json::ok(&json!({"id": step}))
 }

@@ -260,11 +260,20 @@ impl Recordings for MemoryStore {
         Ok(first.into_iter().chain(rows).chain(last).collect())
     }
 
-    async fn amend(&self, who: &View, step: &Step) -> Result<bool, StoreError> {
+    async fn amend(
+        &self,
+        who: &View,
+        run: RunId,
+        step: StepId,
+        change: &StepChange,
+    ) -> Result<Option<Step>, StoreError> {
         let mut data = self.data()?;
-        let run = data.runs.get_mut(&step.run_id).filter(|r| r.tenant == who.tenant && r.user == who.user);
-        let row = run.and_then(|r| r.steps.values_mut().find(|s| s.id == step.id));
-        Ok(row.map(|row| *row = step.clone()).is_some())
+        let run = data.runs.get_mut(&run).filter(|r| r.tenant == who.tenant && r.user == who.user);
+        let row = run.and_then(|r| r.steps.values_mut().find(|s| s.id == step));
+        Ok(row.map(|row| {
+            change.apply(row);
+            row.clone()
+        }))
     }
 
     async fn delete_run(&self, who: &View, run: RunId) -> Result<bool, StoreError> {
@@ -470,6 +479,23 @@ impl People for MemoryStore {
     async fn end_session(&self, tenant: TenantId, hash: &[u8; 32]) -> Result<(), StoreError> {
         self.data()?.sessions.retain(|(t, s)| *t != tenant || s.hash != *hash);
         Ok(())
+    }
+
+    async fn purge(&self, before: u64, limit: u32) -> Result<u64, StoreError> {
+        let mut data = self.data()?;
+        let mut gone = 0;
+        data.sessions.retain(|(_, session)| {
+            let goes = session.expires_at < before && gone < u64::from(limit);
+            gone += u64::from(goes);
+            !goes
+        });
+        data.tokens.retain(|(_, token, .., revoked_at)| {
+            let over = token.expires_at.or(*revoked_at).is_some_and(|at| at < before);
+            let goes = over && gone < u64::from(limit);
+            gone += u64::from(goes);
+            !goes
+        });
+        Ok(gone)
     }
 }
 

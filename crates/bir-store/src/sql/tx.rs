@@ -1,7 +1,7 @@
 use super::{Row, Value};
 use crate::{Options, StoreError};
 use bir_model::TenantId;
-use sqlx::{AssertSqlSafe, PgPool, Postgres, Sqlite, SqlitePool};
+use sqlx::{AssertSqlSafe, Connection as _, PgPool, Postgres, Sqlite, SqlitePool};
 
 /// The databases that a store is made of.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ impl Db {
     /// A transaction that reads inside a tenant.
     pub(crate) async fn read(&self, tenant: TenantId) -> Result<TenantTx, StoreError> {
         let tx = match self {
-            Self::Sqlite { read, .. } => Transaction::Sqlite(read.begin().await?),
+            Self::Sqlite { read, .. } => Transaction::Sqlite(begin_sqlite(read, "BEGIN").await?),
             Self::Postgres { .. } => self.begin_postgres(&tenant.uuid().to_string()).await?,
         };
         Ok(TenantTx { tx, tenant })
@@ -30,7 +30,7 @@ impl Db {
     pub(crate) async fn write(&self, tenant: TenantId) -> Result<TenantTx, StoreError> {
         let tx = match self {
             // The lock is taken at once: a reader that becomes a writer could fail without waiting.
-            Self::Sqlite { write, .. } => Transaction::Sqlite(write.begin_with("BEGIN IMMEDIATE").await?),
+            Self::Sqlite { write, .. } => Transaction::Sqlite(begin_sqlite(write, "BEGIN IMMEDIATE").await?),
             Self::Postgres { .. } => self.begin_postgres(&tenant.uuid().to_string()).await?,
         };
         Ok(TenantTx { tx, tenant })
@@ -39,7 +39,7 @@ impl Db {
     /// A transaction that is in no tenant.
     pub(crate) async fn plain(&self) -> Result<PlainTx, StoreError> {
         let tx = match self {
-            Self::Sqlite { read, .. } => Transaction::Sqlite(read.begin().await?),
+            Self::Sqlite { read, .. } => Transaction::Sqlite(begin_sqlite(read, "BEGIN").await?),
             Self::Postgres { .. } => self.begin_postgres("").await?,
         };
         Ok(PlainTx { tx })
@@ -60,6 +60,33 @@ impl Db {
         .execute(&mut *tx)
         .await?;
         Ok(Transaction::Postgres(tx))
+    }
+}
+
+/// Begins a transaction, on another connection when this one is of no use any more.
+///
+/// When the disk refuses a write, SQLite rolls back by itself, and the driver, whose own ROLLBACK then fails, takes the
+/// transaction for one that goes on: every later one on that connection would be refused, long after there is room again.
+async fn begin_sqlite(
+    pool: &SqlitePool,
+    statement: &'static str,
+) -> Result<sqlx::Transaction<'static, Sqlite>, sqlx::Error> {
+    match pool.begin_with(statement).await {
+        Err(sqlx::Error::InvalidSavePointStatement) => {
+            // It may be on its way back into the pool, so one is waited for; the others are those that are idle.
+            let mut held = vec![pool.acquire().await?];
+            held.extend(std::iter::from_fn(|| pool.try_acquire()));
+            for mut connection in held {
+                // What was queued for it comes first.
+                connection.ping().await?;
+                if connection.is_in_transaction() {
+                    // The pool makes another one. (The database in memory knows no disk that could refuse.)
+                    connection.close().await?;
+                }
+            }
+            pool.begin_with(statement).await
+        }
+        begun => begun,
     }
 }
 
