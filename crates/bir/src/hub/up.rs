@@ -132,9 +132,7 @@ fn look(home: &Home) -> Result<Embedded, CommandError> {
 }
 
 fn spawn(program: &Path, dir: &Path, out: std::fs::File, err: std::fs::File) -> Result<Child, CommandError> {
-    let this = std::env::current_exe()
-        .map_err(|e| CommandError::failed(format!("cannot find this program: {e}")))?;
-    let mut command = Command::new(this);
+    let mut command = Command::new(programs::this()?);
     command.arg("detach").arg("--").arg(program).arg("serve");
     command.stdin(Stdio::null()).stdout(out).stderr(err);
     // It is not to hold a directory in which somebody happened to stand, nor a token of another hub.
