@@ -7,7 +7,8 @@
 //! ```
 //!
 //! What it answers is in `bir-service`, what it keeps in `bir-store`; here is what makes a process of them: configuration, the
-//! state directory, logs, signals, exit statuses. 0: ended as asked; 1: it could not; 2: the command line is wrong.
+//! state directory, logs, signals, exit statuses. 0: ended as asked; 1: it could not; 2: the command line is wrong;
+//! 3: another hub has the state directory.
 
 mod args;
 mod config;

@@ -60,7 +60,7 @@ fn a_second_hub_is_told_about_the_first() {
     let hub = Hub::embedded(&home);
     let second = run(&home, &["serve", "--listen", "127.0.0.1:0"], "");
     let said = String::from_utf8(second.stderr).unwrap();
-    assert_eq!(second.status.code(), Some(1));
+    assert_eq!(second.status.code(), Some(3));
     assert!(said.lines().count() == 1 && said.contains(&hub.address.to_string()), "{said}");
     assert_eq!(hub.call("GET", "/me", "").status, 200);
 }
