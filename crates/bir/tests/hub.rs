@@ -256,3 +256,18 @@ fn ctrl_c_ends_a_follower_with_130() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     home.bir(&["down"]).ok();
 }
+
+#[test]
+fn a_demo_whose_run_cannot_be_kept_says_why() {
+    let home = home();
+    std::fs::create_dir_all(home.state()).unwrap();
+    std::fs::write(home.state().join("spool"), "no directory").unwrap();
+    let demo = home.bir(&["demo", "--sample"]);
+    assert_eq!((demo.status, demo.out.as_str()), (Some(1), ""), "{demo:?}");
+    let last = demo.err.lines().last().unwrap();
+    assert!(
+        last.contains("the run is not in the hub after") && last.contains("the spool takes no run"),
+        "{last}"
+    );
+    home.bir(&["down"]).ok();
+}

@@ -50,6 +50,8 @@ struct Session {
     calls: u32,
     /// When it began, ms.
     began: u64,
+    /// What was said last on stderr, by the server or by the recorder.
+    last_words: Option<String>,
 }
 
 /// Shows it.
@@ -117,11 +119,11 @@ fn record(home: &Home, proxy: &std::path::Path, sample: bool) -> Result<Session,
         say(format_args!("recording a session of {}", server.what()));
         let began = time::now_ms();
         let calls = script::play(&mut client, |what| say(format_args!("  {what}")));
-        client.close();
+        let last_words = client.close();
         let calls = calls.map_err(|why| {
             CommandError::failed(format!("the session of {} broke off: {why}", server.what()))
         })?;
-        return Ok(Session { server, calls, began });
+        return Ok(Session { server, calls, began, last_words });
     }
     Err(CommandError::failed("there is no server to record"))
 }
@@ -155,8 +157,10 @@ async fn arrival(home: &Home, client: &mut HubClient, session: &Session) -> Resu
     };
     bar.finish_and_clear();
     found.ok_or_else(|| {
+        // A recorder that cannot write says so there, and relays all the same.
+        let why = session.last_words.as_ref().map(|words| format!(" ({words})")).unwrap_or_default();
         CommandError::failed(format!(
-            "the run is not in the hub after {} s; see `bir status`, and {}",
+            "the run is not in the hub after {} s{why}; see `bir status`, and {}",
             ARRIVAL.as_secs(),
             home.dir.join("logs").join("hub.log").display()
         ))

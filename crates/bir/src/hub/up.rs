@@ -157,9 +157,9 @@ fn wait(home: &Home, child: &mut Child, begin: u64) -> Result<Up, CommandError> 
         match ended {
             Some(status) if status.code() == Some(HELD) => theirs = true,
             Some(status) => {
-                last_words(home, begin);
+                let silent = if last_words(home, begin) { "" } else { " without a word: is the disk full" };
                 return Err(CommandError::failed(format!(
-                    "the hub ended while it started ({status}); see {}",
+                    "the hub ended while it started ({status}){silent}; see {}",
                     log.display()
                 )));
             }
@@ -182,8 +182,11 @@ fn wait(home: &Home, child: &mut Child, begin: u64) -> Result<Up, CommandError> 
     }
 }
 
-fn last_words(home: &Home, begin: u64) {
-    for line in log::last_lines(&home.dir, begin, LAST_LINES) {
-        say(format_args!("  {}", safe::line(&line)));
+/// Says what the hub said last. False: nothing.
+fn last_words(home: &Home, begin: u64) -> bool {
+    let lines = log::last_lines(&home.dir, begin, LAST_LINES);
+    for line in &lines {
+        say(format_args!("  {}", safe::line(line)));
     }
+    !lines.is_empty()
 }
