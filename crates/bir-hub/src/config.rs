@@ -87,7 +87,8 @@ impl Sources<'_> {
 }
 
 fn wrong(found: &Found, key: &str, expected: &str) -> Fault {
-    Fault::new(format!("{key} is wrong: expected {expected} (from {})", found.source))
+    let line = format!("{key} is wrong: expected {expected} (from {})", found.source);
+    if found.source.starts_with("the flag") { Fault::usage(line) } else { Fault::new(line) }
 }
 
 /// Reads the table `[hub]`. A file that was named must be there.
@@ -308,6 +309,7 @@ mod tests {
         let flags = Serve { config: Some(dir.path().join("none.toml")), ..Serve::default() };
         assert!(load(&flags, &|_| None, None).unwrap_err().to_string().contains("none.toml"));
         let flags = Serve { listen: Some("x".into()), ..Serve::default() };
-        assert!(load(&flags, &|_| None, None).unwrap_err().to_string().contains("the flag --listen"));
+        let fault = load(&flags, &|_| None, None).unwrap_err();
+        assert!(fault.to_string().contains("the flag --listen") && fault.status() == 2, "{fault}");
     }
 }

@@ -90,7 +90,7 @@ impl StateDir {
             Err(fs::TryLockError::WouldBlock) => {
                 let running =
                     read(&path).map(|f| format!(" at {}, pid {}", f.url, f.pid)).unwrap_or_default();
-                Err(Fault::new(format!(
+                Err(Fault::held(format!(
                     "a hub runs in {} already{running}; use that one, or end it with `bir down`",
                     path.display()
                 )))

@@ -21,6 +21,11 @@ impl Fault {
         Self { message: message.into(), status: 2 }
     }
 
+    /// Another hub has the state directory: status 3, for whoever started both and needs one.
+    pub(crate) fn held(message: impl Into<String>) -> Self {
+        Self { message: message.into(), status: 3 }
+    }
+
     pub(crate) fn status(&self) -> u8 {
         self.status
     }

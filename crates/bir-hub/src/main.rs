@@ -7,7 +7,8 @@
 //! ```
 //!
 //! What it answers is in `bir-service`, what it keeps in `bir-store`; here is what makes a process of them: configuration, the
-//! state directory, logs, signals, exit statuses. 0: ended as asked; 1: it could not; 2: the command line is wrong.
+//! state directory, logs, signals, exit statuses. 0: ended as asked; 1: it could not; 2: the command line is wrong;
+//! 3: another hub has the state directory.
 
 mod args;
 mod config;
@@ -43,13 +44,25 @@ fn run(args: Args) -> Result<(), Fault> {
     done
 }
 
+/// Help and version, which were asked for; else what is wrong with the command line, as one line.
+fn not_run(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind;
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        return match error.print() {
+            Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::from(1),
+            _ => ExitCode::SUCCESS,
+        };
+    }
+    let path = args::path(std::env::args_os().skip(1));
+    let _ = writeln!(std::io::stderr(), "bir-hub: {}", Fault::usage(args::one_line(error, &path)));
+    ExitCode::from(2)
+}
+
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
-            // Help and version come this way too; clap knows where each goes.
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+            return not_run(&error);
         }
     };
     match run(args) {

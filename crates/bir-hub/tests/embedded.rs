@@ -60,7 +60,7 @@ fn a_second_hub_is_told_about_the_first() {
     let hub = Hub::embedded(&home);
     let second = run(&home, &["serve", "--listen", "127.0.0.1:0"], "");
     let said = String::from_utf8(second.stderr).unwrap();
-    assert_eq!(second.status.code(), Some(1));
+    assert_eq!(second.status.code(), Some(3));
     assert!(said.lines().count() == 1 && said.contains(&hub.address.to_string()), "{said}");
     assert_eq!(hub.call("GET", "/me", "").status, 200);
 }
@@ -79,14 +79,15 @@ fn what_cannot_be_is_one_line_and_a_status() {
     let cases: Vec<(Vec<&str>, i32, &str)> = vec![
         (vec!["serve", "--listen", &port], 1, "--listen"),
         (vec!["serve", "--listen", "0.0.0.0:0"], 1, "--store"),
-        (vec!["serve", "--listen", "nonsense"], 1, "the flag --listen"),
+        (vec!["serve", "--listen", "nonsense"], 2, "the flag --listen"),
         (vec!["serve", "--config", broken.to_str().unwrap()], 1, "broken.toml"),
         (vec!["serve", "--config", "/nowhere/hub.toml"], 1, "/nowhere/hub.toml"),
         (vec!["serve", "--store", "mysql://root:hunter2@x/y"], 1, "no store"),
         (vec!["serve", "--store", "postgres://u:hunter2@127.0.0.1:1/x"], 1, ""),
         (vec!["serve", "--store", &not_a_database], 1, ""),
-        (vec!["serve", "--nonsense"], 2, "--nonsense"),
-        (vec![], 2, "Usage"),
+        (vec!["serve", "--nonsense"], 2, "unknown option `--nonsense`; see `bir-hub serve --help`"),
+        (vec![], 2, "no command; see `bir-hub --help`"),
+        (vec!["user", "add"], 2, "`--email` is missing; see `bir-hub user add --help`"),
         (vec!["user", "list"], 2, "--store"),
         (vec!["migrate", "--store", "postgres://o@127.0.0.1:1/x"], 2, "--app-role"),
     ];
@@ -95,9 +96,8 @@ fn what_cannot_be_is_one_line_and_a_status() {
         let said = String::from_utf8(done.stderr).unwrap();
         assert_eq!(done.status.code(), Some(status), "{args:?}: {said}");
         assert!(said.contains(part) && !said.contains("hunter2"), "{args:?}: {said}");
-        if status == 1 {
-            assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
-        }
+        assert!(said.lines().count() == 1 && said.starts_with("bir-hub: "), "{args:?}: {said}");
+        assert!(done.stdout.is_empty(), "{args:?}");
         assert!(!home.join("hub.json").exists());
     }
     assert!(std::fs::read_to_string(&no_database).unwrap().starts_with("this is no database"));

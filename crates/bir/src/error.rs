@@ -1,6 +1,7 @@
 //! Why a command could not be done: what, why, and what to do, in one line.
 
-use bir_record::hub::HubError;
+use bir_record::hub::{EmbeddedHub, HubError};
+use bir_record::state_dir;
 use std::io;
 use thiserror::Error;
 
@@ -45,18 +46,23 @@ impl From<io::Error> for CommandError {
 /// What to do, where the error does not say it itself.
 fn hint(e: &HubError) -> &'static str {
     match e {
-        HubError::Unreachable { url, .. } | HubError::Timeout { url, .. } if is_local(url) => {
-            "; start it with `bir up`"
-        }
-        HubError::Unreachable { .. } | HubError::Timeout { .. } => {
-            "; check the network and the address, or use the embedded hub with `bir logout` and `bir up`"
-        }
+        HubError::Unreachable { url, .. } | HubError::Timeout { url, .. } => unanswered(is_embedded(url)),
         _ => "",
     }
 }
 
-fn is_local(url: &str) -> bool {
-    ["http://127.", "http://localhost", "http://[::1]"].iter().any(|start| url.starts_with(start))
+fn unanswered(embedded: bool) -> &'static str {
+    if embedded {
+        "; start it with `bir up`"
+    } else {
+        "; check the network and the address, or use the hub of this machine: `bir logout`, then `bir up`"
+    }
+}
+
+/// Whether it is the hub that `bir up` starts. A hub on this machine may be a team's all the same.
+fn is_embedded(url: &str) -> bool {
+    let hub = state_dir::state_dir().and_then(|dir| EmbeddedHub::load(&dir));
+    hub.is_some_and(|hub| hub.url == url)
 }
 
 #[cfg(test)]
@@ -65,11 +71,9 @@ mod tests {
 
     #[test]
     fn a_hub_that_does_not_answer_comes_with_a_way_out() {
-        let error = |url: &str| {
-            CommandError::from(HubError::Unreachable { url: url.into(), why: "refused".into() }).to_string()
-        };
-        assert!(error("http://127.0.0.1:7411").ends_with("; start it with `bir up`"));
-        assert!(error("https://hub.example.com").contains("bir logout"));
+        let gone = HubError::Unreachable { url: "https://hub.example.com".into(), why: "refused".into() };
+        assert!(CommandError::from(gone).to_string().contains("bir logout"));
+        assert!(unanswered(true).contains("bir up") && !unanswered(true).contains("logout"));
         assert!(matches!(
             CommandError::from(io::Error::from(io::ErrorKind::BrokenPipe)),
             CommandError::Closed

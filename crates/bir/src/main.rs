@@ -16,6 +16,8 @@
 mod ask;
 mod cli;
 mod demo;
+#[cfg(test)]
+mod documented;
 mod error;
 mod home;
 mod hub;
@@ -51,11 +53,17 @@ fn main() -> ExitCode {
     let parsed = match cli::Cli::try_parse() {
         Ok(c) => c,
         Err(e) if matches!(e.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
-            let _ = e.print();
-            return ExitCode::SUCCESS;
+            // What was asked for is on stdout; that nobody reads on is no failure.
+            return match e.print().map_err(CommandError::from) {
+                Ok(()) | Err(CommandError::Closed) => ExitCode::SUCCESS,
+                Err(e) => {
+                    say(format_args!("{path}: {e}"));
+                    ExitCode::from(FAILED)
+                }
+            };
         }
         Err(e) => {
-            say(format_args!("bir: {}", cli::one_line(&e, &path)));
+            say(format_args!("{path}: {}", cli::one_line(&e, &path)));
             return ExitCode::from(USAGE);
         }
     };

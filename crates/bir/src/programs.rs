@@ -38,9 +38,32 @@ pub(crate) fn program(name: &str) -> Result<PathBuf, LocateError> {
     find(name, &beside(), std::env::var_os("PATH").as_deref())
 }
 
+/// This program. Where the system does not tell (a root without `/proc`), as it was called.
+///
+/// # Errors
+///
+/// Neither says it.
+pub(crate) fn this() -> Result<PathBuf, CommandError> {
+    let called = || as_called(&std::env::args_os().next()?, std::env::var_os("PATH").as_deref());
+    std::env::current_exe().ok().or_else(called).ok_or_else(|| {
+        CommandError::failed(
+            "it is not known where bir itself is; call it by its absolute path, or mount /proc",
+        )
+    })
+}
+
+/// A program by the first word of its command line: a path, else a name that PATH finds.
+fn as_called(word: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
+    let word = Path::new(word);
+    if word.components().count() > 1 {
+        return std::path::absolute(word).ok().filter(|p| is_program(p));
+    }
+    find(word.to_str()?, Path::new(""), path).ok()
+}
+
 /// The directory of this program.
 fn beside() -> PathBuf {
-    let exe = std::env::current_exe().unwrap_or_default();
+    let exe = this().unwrap_or_default();
     exe.parent().unwrap_or(Path::new("")).to_path_buf()
 }
 
@@ -49,8 +72,9 @@ fn find(name: &str, beside: &Path, path: Option<&OsStr>) -> Result<PathBuf, Loca
     // A relative PATH element means another place in every directory: an entry cannot use it.
     let on_path =
         path.map(|p| split_paths(p).filter(|d| d.is_absolute()).collect::<Vec<_>>()).unwrap_or_default();
-    let all = [beside.to_path_buf()].into_iter().chain(on_path).map(|d| d.join(&file));
-    let found = all.into_iter().find(|p| is_program(p));
+    // A relative one as well, or none: where the program itself is could not be told.
+    let beside_it = Some(beside.to_path_buf()).filter(|d| d.is_absolute());
+    let found = beside_it.into_iter().chain(on_path).map(|d| d.join(&file)).find(|p| is_program(p));
     match found {
         Some(p) if p.to_str().is_none() => Err(LocateError::NotUtf8(p)),
         Some(p) => Ok(p),
@@ -159,6 +183,17 @@ mod tests {
         assert_eq!(find(), Ok(last));
         let near = program(&a, 0o755);
         assert_eq!(find(), Ok(near));
+    }
+
+    #[test]
+    fn without_proc_a_program_is_where_it_was_called_from() {
+        let t = tempfile::tempdir().unwrap();
+        let there = program(&t.path().join("a"), 0o755);
+        let path = std::env::join_paths([t.path().join("a")]).unwrap();
+        assert_eq!(as_called(there.as_os_str(), None), Some(there.clone()));
+        assert_eq!(as_called(OsStr::new("bir-proxy"), Some(&path)), Some(there));
+        assert_eq!(as_called(OsStr::new("bir-proxy"), None), None);
+        assert_eq!(as_called(t.path().join("b").as_os_str(), Some(&path)), None);
     }
 
     #[test]

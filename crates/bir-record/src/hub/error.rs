@@ -106,7 +106,8 @@ impl HubError {
 
 fn said(status: u16, problem: &Problem) -> String {
     let text = [&problem.detail, &problem.title].into_iter().find(|text| !text.is_empty());
-    let text = text.map_or("it gave no reason", String::as_str);
+    // A hub says why it refuses; a proxy in between, or another program at that address, does not.
+    let text = text.map_or("without a reason; is that a hub? check the address", String::as_str);
     match status {
         401 => format!("the hub does not accept the token ({text}); sign in with `bir login`"),
         _ => format!("the hub refused (HTTP {status}): {text}"),

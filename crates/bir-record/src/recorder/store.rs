@@ -51,6 +51,7 @@ impl Open for Store {
             hub: config.hub,
             say: Arc::clone(&self.say),
             writer: None,
+            refused: false,
             pending: Vec::new(),
             shipper: None,
             unsynced: false,
@@ -112,6 +113,8 @@ pub(super) struct Keeper {
     hub: Option<String>,
     say: Say,
     writer: Option<RunWriter>,
+    /// The spool did not take the last run.
+    refused: bool,
     /// Appended and not written yet.
     pending: Vec<SafeRecord>,
     shipper: Option<Shipper>,
@@ -145,7 +148,19 @@ impl Keeper {
 impl Keep for Keeper {
     fn begin(&mut self, run: SafeRecord) -> bool {
         self.end();
-        self.writer = self.spool.begin(&run).ok();
+        match self.spool.begin(&run) {
+            Ok(writer) => (self.writer, self.refused) = (Some(writer), false),
+            Err(e) => {
+                // Told once: every call of the session would say the same.
+                if !std::mem::replace(&mut self.refused, true) {
+                    (self.say)(
+                        Level::Warn,
+                        &format!("calls are relayed and not recorded: the spool takes no run: {e}"),
+                    );
+                }
+                self.writer = None;
+            }
+        }
         self.writer.is_some()
     }
 

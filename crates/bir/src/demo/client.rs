@@ -55,9 +55,11 @@ impl Client {
         self.within(method, params, REQUEST)
     }
 
-    /// Ends the session as a host does: by closing the server's input.
-    pub(super) fn close(self) {
-        self.process.leave();
+    /// Ends the session as a host does: by closing the server's input. The last words on stderr, the recorder's among them.
+    pub(super) fn close(self) -> Option<String> {
+        let ended = self.process.leave();
+        let last = ended.stderr.iter().rev().find(|line| !line.trim().is_empty());
+        last.map(|line| safe::line(line.trim()).into_owned())
     }
 
     fn notify(&mut self, method: &str) {

@@ -20,7 +20,7 @@ use crate::runs::wire::{Summary, read};
 use crate::runs::{api, show};
 use crate::{programs, say};
 use bir_model::RunId;
-use bir_record::hub::{Destination, HubClient};
+use bir_record::hub::{Destination, HubClient, Origin};
 use clap::Args;
 use serde_json::json;
 use server::Server;
@@ -50,6 +50,8 @@ struct Session {
     calls: u32,
     /// When it began, ms.
     began: u64,
+    /// What was said last on stderr, by the server or by the recorder.
+    last_words: Option<String>,
 }
 
 /// Shows it.
@@ -77,7 +79,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CommandError> {
         }
         out::print("\n")?;
         show::print(&mut client, id, false, false).await?;
-        Ok(out::print(&ending(&url, link.as_deref()))?)
+        Ok(out::print(&ending(&home, client.destination().origin, &url, link.as_deref()))?)
     })
 }
 
@@ -117,11 +119,11 @@ fn record(home: &Home, proxy: &std::path::Path, sample: bool) -> Result<Session,
         say(format_args!("recording a session of {}", server.what()));
         let began = time::now_ms();
         let calls = script::play(&mut client, |what| say(format_args!("  {what}")));
-        client.close();
+        let last_words = client.close();
         let calls = calls.map_err(|why| {
             CommandError::failed(format!("the session of {} broke off: {why}", server.what()))
         })?;
-        return Ok(Session { server, calls, began });
+        return Ok(Session { server, calls, began, last_words });
     }
     Err(CommandError::failed("there is no server to record"))
 }
@@ -155,34 +157,51 @@ async fn arrival(home: &Home, client: &mut HubClient, session: &Session) -> Resu
     };
     bar.finish_and_clear();
     found.ok_or_else(|| {
+        // A recorder that cannot write says so there, and relays all the same.
+        let why = session.last_words.as_ref().map(|words| format!(" ({words})")).unwrap_or_default();
         CommandError::failed(format!(
-            "the run is not in the hub after {} s; see `bir status`, and {}",
+            "the run is not in the hub after {} s{why}; see `bir status`, and {}",
             ARRIVAL.as_secs(),
             home.dir.join("logs").join("hub.log").display()
         ))
     })
 }
 
-fn ending(url: &str, link: Option<&str>) -> String {
+/// Where to look, what to do next, and what stays behind.
+fn ending(home: &Home, origin: Origin, url: &str, link: Option<&str>) -> String {
     let me = myself();
     let mut page = String::from("\n");
     let mut field = |name: &str, value: String| {
-        page.push_str(&format!("{} {value}\n", paint::dim(&format!("{name:<9}"))));
+        page.push_str(&format!("{} {value}\n", paint::dim(&format!("{name:<7}"))));
     };
-    field("console", paint::bold(&safe::line(url)));
-    if let Some(link) = link {
-        field("sign in", format!("{} {}", safe::line(link), paint::dim("(works once)")));
+    match link {
+        Some(link) => {
+            field("open", paint::bold(&safe::line(link)));
+            field("", paint::dim("the run in your browser; this link signs you in, once"));
+        }
+        None => field("open", paint::bold(&safe::line(url))),
     }
     field("next", format!("{me} runs list"));
     field("", format!("{me} runs show last --full"));
-    field("", format!("{me} wrap --test -- COMMAND OF YOUR SERVER"));
-    field("stop", format!("{me} down"));
+    field("", format!("{me} wrap --test -- COMMAND   {}", paint::dim("records a server of your own")));
+    match origin {
+        Origin::Embedded => {
+            field("stays", format!("the hub goes on running; {me} down ends it"));
+            field("", format!("the run is in {}, with everything else that bir keeps", home.dir.display()));
+        }
+        Origin::Login | Origin::Environment => {
+            field(
+                "stays",
+                format!("the run, in the hub that this machine uses; {me} runs rm last deletes it"),
+            );
+        }
+    }
     page
 }
 
 /// How this program is called here: by its name where that finds it.
 fn myself() -> String {
-    let exe = std::env::current_exe().ok().and_then(|exe| exe.canonicalize().ok());
+    let exe = programs::this().ok().and_then(|exe| exe.canonicalize().ok());
     let named = programs::on_path("bir").and_then(|found| found.canonicalize().ok());
     if exe.is_some() && exe == named {
         return "bir".into();

@@ -22,8 +22,7 @@ pub(super) enum Server {
 
 /// Those that are to be tried, the best first.
 pub(super) fn candidates(sample: bool) -> Result<Vec<Server>, CommandError> {
-    let bir = std::env::current_exe()
-        .map_err(|e| CommandError::failed(format!("it is not known where bir is: {e}")))?;
+    let bir = programs::this()?;
     let npx = programs::on_path(if cfg!(windows) { "npx.cmd" } else { "npx" }).filter(|_| !sample);
     Ok(npx.map(|npx| Server::Everything { npx }).into_iter().chain([Server::Sample { bir }]).collect())
 }

@@ -29,7 +29,21 @@ mod system {
         /// None: there is no such process.
         pub(crate) fn of(pid: u32) -> Option<Self> {
             let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
-            pidfd_open(pid, PidfdFlags::empty()).ok().map(Self)
+            let process = pidfd_open(pid, PidfdFlags::empty()).ok().map(Self)?;
+            // One that has ended keeps its number until somebody collects it, which not every container does.
+            (process.ends_within(Duration::ZERO) == End::GoesOn).then_some(process)
+        }
+
+        /// A pidfd is readable once its process has ended, whether or not somebody has collected it.
+        fn ends_within(&self, budget: Duration) -> End {
+            let budget = Timespec {
+                tv_sec: i64::try_from(budget.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: budget.subsec_nanos().into(),
+            };
+            match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&budget)) {
+                Ok(1..) => End::Ended,
+                _ => End::GoesOn,
+            }
         }
 
         /// Asks it to end, and waits for that. Blocks.
@@ -39,15 +53,7 @@ mod system {
                 Err(rustix::io::Errno::SRCH) => return End::Ended,
                 Err(_) => return End::Refused,
             }
-            let budget = Timespec {
-                tv_sec: i64::try_from(budget.as_secs()).unwrap_or(i64::MAX),
-                tv_nsec: budget.subsec_nanos().into(),
-            };
-            // A pidfd is readable once its process has ended, whether or not somebody has collected it.
-            match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&budget)) {
-                Ok(1..) => End::Ended,
-                _ => End::GoesOn,
-            }
+            self.ends_within(budget)
         }
     }
 }
@@ -114,6 +120,8 @@ mod tests {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let process = Process::of(child.id()).unwrap();
         assert_eq!(process.end(Duration::from_secs(20)), End::Ended);
+        // Nobody has collected it, and there is no process all the same.
+        assert!(Process::of(child.id()).is_none());
         child.wait().unwrap();
         assert_eq!(process.end(Duration::from_secs(1)), End::Ended);
     }

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 const START: Duration = Duration::from_secs(10);
 /// Between two looks.
 const POLL: Duration = Duration::from_millis(50);
+/// Exit status of a hub that finds the state directory held by another.
+const HELD: i32 = 3;
 /// Lines of the log that are shown when it died.
 const LAST_LINES: usize = 8;
 
@@ -132,9 +134,7 @@ fn look(home: &Home) -> Result<Embedded, CommandError> {
 }
 
 fn spawn(program: &Path, dir: &Path, out: std::fs::File, err: std::fs::File) -> Result<Child, CommandError> {
-    let this = std::env::current_exe()
-        .map_err(|e| CommandError::failed(format!("cannot find this program: {e}")))?;
-    let mut command = Command::new(this);
+    let mut command = Command::new(programs::this()?);
     command.arg("detach").arg("--").arg(program).arg("serve");
     command.stdin(Stdio::null()).stdout(out).stderr(err);
     // It is not to hold a directory in which somebody happened to stand, nor a token of another hub.
@@ -144,37 +144,49 @@ fn spawn(program: &Path, dir: &Path, out: std::fs::File, err: std::fs::File) -> 
 
 fn wait(home: &Home, child: &mut Child, begin: u64) -> Result<Up, CommandError> {
     let until = Instant::now() + START;
+    // Somebody else may start one in the same moment. Then ours ends, and theirs is as good once it answers.
+    let mut theirs = false;
     loop {
+        let ended = if theirs { None } else { child.try_wait().ok().flatten() };
+        // Looked at after that: what ours left to another has a hub to be seen.
         if let Embedded::Runs(hub, health) = look(home)? {
-            // Somebody else may have started one in the same moment; then ours has ended, and theirs is as good.
             let started = hub.pid == child.id();
             return Ok(Up { hub, health, started });
         }
-        let ended = child.try_wait().ok().flatten();
         let log = log::path(&home.dir);
-        if let Some(status) = ended {
-            if let Embedded::Runs(hub, health) = look(home)? {
-                return Ok(Up { hub, health, started: false });
+        match ended {
+            Some(status) if status.code() == Some(HELD) => theirs = true,
+            Some(status) => {
+                let silent = if last_words(home, begin) { "" } else { " without a word: is the disk full" };
+                return Err(CommandError::failed(format!(
+                    "the hub ended while it started ({status}){silent}; see {}",
+                    log.display()
+                )));
             }
-            for line in log::last_lines(&home.dir, begin, LAST_LINES) {
-                say(format_args!("  {}", safe::line(&line)));
-            }
-            return Err(CommandError::failed(format!(
-                "the hub ended while it started ({status}); see {}",
-                log.display()
-            )));
+            None => {}
         }
         if Instant::now() >= until {
-            for line in log::last_lines(&home.dir, begin, LAST_LINES) {
-                say(format_args!("  {}", safe::line(&line)));
-            }
+            last_words(home, begin);
+            let which = if theirs {
+                "another hub of this state directory".to_owned()
+            } else {
+                format!("the hub (process {})", child.id())
+            };
             return Err(CommandError::failed(format!(
-                "the hub (process {}) does not answer after {} s; it goes on starting, so look with `bir status`, or see {}",
-                child.id(),
+                "{which} does not answer after {} s; it goes on starting, so look with `bir status`, or see {}",
                 START.as_secs(),
                 log.display()
             )));
         }
         std::thread::sleep(POLL);
     }
+}
+
+/// Says what the hub said last. False: nothing.
+fn last_words(home: &Home, begin: u64) -> bool {
+    let lines = log::last_lines(&home.dir, begin, LAST_LINES);
+    for line in &lines {
+        say(format_args!("  {}", safe::line(line)));
+    }
+    !lines.is_empty()
 }

@@ -56,6 +56,7 @@ async fn list(
     key: &str,
     query: &[Pair],
     want: u32,
+    keep: impl Fn(&Value) -> bool,
 ) -> Result<Vec<Value>, CommandError> {
     let want = usize::try_from(want).unwrap_or(usize::MAX);
     let (mut all, mut cursor) = (Vec::new(), None::<String>);
@@ -65,7 +66,7 @@ async fn list(
         query.push(("limit", left.to_string()));
         query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
         let mut page = get(client, &path(route, &query)).await?;
-        all.extend(items(&mut page, key));
+        all.extend(items(&mut page, key).into_iter().filter(&keep));
         cursor = page["next"].as_str().map(str::to_owned);
         if cursor.is_none() || all.len() >= want {
             all.truncate(want);
@@ -81,16 +82,17 @@ pub(crate) async fn runs(
     query: &[Pair],
     want: u32,
 ) -> Result<Vec<Value>, CommandError> {
-    list(client, "/recordings/runs", "runs", query, want).await
+    list(client, "/recordings/runs", "runs", query, want, |_| true).await
 }
 
-/// Rows that hold a text.
+/// Rows that hold a text, of those that are to be kept.
 pub(crate) async fn search(
     client: &mut HubClient,
     query: &[Pair],
     want: u32,
+    keep: impl Fn(&Value) -> bool,
 ) -> Result<Vec<Value>, CommandError> {
-    list(client, "/recordings/search", "steps", query, want).await
+    list(client, "/recordings/search", "steps", query, want, keep).await
 }
 
 /// A run with all of its rows.

@@ -24,6 +24,8 @@ enum Sink {
     Array { any: bool, rest: Vec<u8> },
     /// A file beside its later place.
     File { out: BufWriter<File>, temporary: PathBuf, path: PathBuf },
+    /// What is there already and no file, a pipe or a device: it is written to, never put aside.
+    Through { out: BufWriter<File>, path: PathBuf },
 }
 
 /// What was written.
@@ -121,6 +123,21 @@ impl Sink {
         let Some(path) = path else {
             return Ok(if json { Self::Array { any: false, rest: Vec::new() } } else { Self::Lines });
         };
+        // A link stays one: what it points to is what was meant.
+        let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        match fs::metadata(path) {
+            Ok(there) if there.is_dir() => {
+                return Err(CommandError::usage(format!(
+                    "{} is a directory; give -o a file name",
+                    path.display()
+                )));
+            }
+            Ok(there) if !there.is_file() => {
+                let file = File::options().write(true).open(path).map_err(|e| unwritable(path, &e))?;
+                return Ok(Self::Through { out: BufWriter::new(file), path: path.into() });
+            }
+            _ => {}
+        }
         let mut name = path.file_name().map(ToOwned::to_owned).ok_or_else(|| {
             CommandError::usage(format!("{} is no file to write; give -o a file name", path.display()))
         })?;
@@ -148,7 +165,9 @@ impl Sink {
                 }
                 Ok(())
             }
-            Self::File { out, path, .. } => out.write_all(chunk).map_err(|e| unwritable(path, &e)),
+            Self::File { out, path, .. } | Self::Through { out, path } => {
+                out.write_all(chunk).map_err(|e| unwritable(path, &e))
+            }
         }
     }
 
@@ -161,6 +180,7 @@ impl Sink {
                 }
                 Ok(out::raw(if any { b"\n]\n" } else { b"[]\n" })?)
             }
+            Self::Through { mut out, path } => out.flush().map_err(|e| unwritable(&path, &e)),
             Self::File { mut out, temporary, path } => {
                 let done = out.flush().and_then(|()| out.get_ref().sync_all());
                 drop(out);
@@ -214,6 +234,30 @@ mod tests {
         sink.write(b"half").unwrap();
         sink.give_up();
         assert_eq!((fs::read(&path).unwrap(), count()), (b"{}\n".to_vec(), 1));
+        let directory = Sink::open(Some(dir.path()), false).err().unwrap().to_string();
+        assert!(directory.contains("is a directory"), "{directory}");
         assert!(Sink::open(Some(Path::new("/")), false).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link_and_what_is_no_file_is_written_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let (target, link) = (dir.path().join("target"), dir.path().join("link"));
+        fs::write(&target, "old").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        let mut sink = Sink::open(Some(&link), false).unwrap();
+        sink.write(b"new").unwrap();
+        sink.close().unwrap();
+        assert!(link.is_symlink() && fs::read(&target).unwrap() == b"new");
+
+        // A device is no file that could be put aside: the one that everybody has.
+        use std::os::unix::fs::FileTypeExt;
+        let null = Path::new("/dev/null");
+        let mut sink = Sink::open(Some(null), false).unwrap();
+        assert!(matches!(sink, Sink::Through { .. }));
+        sink.write(b"gone").unwrap();
+        sink.close().unwrap();
+        assert!(fs::metadata(null).unwrap().file_type().is_char_device());
     }
 }

@@ -26,11 +26,9 @@ pub(crate) async fn run(home: &Home, args: &GrepArgs) -> Result<(), CommandError
     let mut query = args.filter.query()?;
     query.push(("q", args.text.clone()));
     let mut client = home.swept().await?;
-    let mut rows = api::search(&mut client, &query, args.limit).await?;
-    // The hub does not tell upper from lower case.
-    if args.case {
-        rows.retain(|row| texts(row).any(|text| text.contains(&args.text)));
-    }
+    // The hub does not tell upper from lower case, so the limit counts what is left here.
+    let keep = |row: &Value| !args.case || texts(row).any(|text| text.contains(&args.text));
+    let rows = api::search(&mut client, &query, args.limit, keep).await?;
     if args.json {
         return Ok(out::json(&rows)?);
     }
