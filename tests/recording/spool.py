@@ -12,7 +12,7 @@ import re
 import threading
 import zlib
 
-NAME = re.compile(r"^([0-9a-f-]{36})-(\d{6,})\.spool$")
+NAME = re.compile(r"^(run_[0-9a-f-]{36})-(\d{6,})\.spool$")
 
 
 def folder(state):
