@@ -37,9 +37,10 @@ def run_record(run_id, **more):
 
 
 def step_record(run_id, index, step_id=None, **more):
-    kind = "tool_response" if index % 2 else "tool_selected"
-    payload = {"toolOutput": '{"content":[],"x":1.0}', "outcome": "ok"} if index % 2 else {"toolInput": '{"a":1.50}'}
-    return {"type": "step", "id": step_id or step_uid(), "runId": run_id, "stepIndex": index, "stepType": kind, "toolName": "t", "server": "it", "at": 1_790_000_000_001 + index,
+    ends = index in (1, 3, 5)
+    kind = "tool_response" if ends else "tool_selected"
+    payload = {"toolOutput": '{"content":[],"x":1.0}', "outcome": "ok"} if ends else {"toolInput": '{"a":1.50}'}
+    return {"type": "step", "id": step_id or step_uid(), "runId": run_id, "stepIndex": index, "stepType": kind, "toolName": "t", "server": "it", "at": 1_790_000_000_001,
             **payload, **more}
 
 
@@ -85,7 +86,7 @@ def requests(report, hub, known):
         ("no body", ask("POST", "/recordings/runs", "", headers=as_json), 400, "bad_json"),
         ("a wrong type", ask("POST", "/recordings/runs", {"id": SECRET}), 400, "bad_type"),
         ("a list for an object", ask("POST", "/recordings/runs", []), 400, "bad_type", "bad_json"),
-        ("a number for a text", ask("POST", "/recordings/runs", {"id": some, "input": 17}), 400, "bad_type"),
+        ("a number for a text", ask("POST", "/recordings/runs", {"id": some, "framework": 17}), 400, "bad_type"),
         ("a step of a run that is not there", ask("POST", f"/recordings/runs/{foreign}/steps", {"id": step_uid(), "stepIndex": 0, "type": "tool_selected", "toolName": "t"}), 404, "not_found"),
         ("the end of a run that is not there", ask("POST", f"/recordings/runs/{foreign}/finish", {}), 404, "not_found"),
         ("a change of a step that is not there", ask("PATCH", f"/recordings/runs/{known}/steps/{step_uid()}", {"toolOutput": "{}"}), 404, "not_found"),

@@ -134,9 +134,8 @@ impl<'a, O: Open> Worker<'a, O> {
             if !busy && self.queue.is_empty() {
                 self.runs_end_if_idle();
                 self.queue.park(self.due_at(), Wake::Next);
-                if self.queue.is_empty() {
-                    continue;
-                }
+                // The switch is looked at before what came is taken.
+                continue;
             }
             self.queue.park(Some(Instant::now() + NAP), Wake::Quarter);
             busy = self.take();
