@@ -135,8 +135,8 @@ class Round:
         if self.hub is None:
             self.start_hub()
         self.watch.look()
-        if not homes.until(lambda: not spool.segments(self.home.state), SETTLES):
-            self.problems.append(f"after {SETTLES} s there are still {len(spool.segments(self.home.state))} segments; {self.hub.process.stderr()[-300:]}")
+        if not homes.until(lambda: not spool.left(self.home.state), SETTLES):
+            self.problems.append(f"after {SETTLES} s the spool still has {spool.left(self.home.state)[:5]}; {self.hub.process.stderr()[-300:]}")
         self.watch.close()
         runs = [self.hub.run(r["id"]) for r in self.hub.runs()]
         self.problems += ledger.complaints(self.sent, self.killed, self.watch.steps, runs)

@@ -29,6 +29,14 @@ def segments(state):
     return sorted(found)
 
 
+def left(state):
+    """Every file that belongs to some run: none is left once all of them are booked."""
+    try:
+        return sorted(n for n in os.listdir(folder(state)) if n.startswith("run_"))
+    except FileNotFoundError:
+        return []
+
+
 class Lines:
     """What the lines of some bytes are: records, damaged lines, and how far whole lines go."""
 
