@@ -51,6 +51,7 @@ impl Open for Store {
             writer: None,
             pending: Vec::new(),
             shipper: None,
+            refused: false,
             unsynced: false,
             synced_at: Instant::now(),
         };
@@ -111,6 +112,8 @@ pub(super) struct Keeper {
     /// Appended and not written yet.
     pending: Vec<SafeRecord>,
     shipper: Option<Shipper>,
+    /// The last run could not begin.
+    refused: bool,
     unsynced: bool,
     synced_at: Instant,
 }
@@ -128,7 +131,22 @@ impl Keeper {
 impl Keep for Keeper {
     fn begin(&mut self, run: SafeRecord) -> bool {
         self.end();
-        self.writer = self.spool.begin(&run).ok();
+        match self.spool.begin(&run) {
+            Ok(writer) => {
+                self.refused = false;
+                self.writer = Some(writer);
+            }
+            Err(e) => {
+                // Said once, not with each call.
+                if !std::mem::replace(&mut self.refused, true) {
+                    let dir = self.dir.display();
+                    (self.say)(
+                        Level::Warn,
+                        &format!("nothing is recorded for now: the spool in {dir} takes no run: {e}"),
+                    );
+                }
+            }
+        }
         self.writer.is_some()
     }
 

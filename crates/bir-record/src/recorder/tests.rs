@@ -523,6 +523,10 @@ fn a_store_that_cannot_be_opened_costs_calls_and_nothing_else() {
     let (lines, events, said) = session.close(Farewell::Clean);
     assert!(lines.is_empty() && events.is_empty());
     assert_eq!(said[0], "nothing is recorded for now: no disk");
+    assert_eq!(
+        said.last().unwrap(),
+        "2 calls of this session are in no run: nothing could be written for them"
+    );
 }
 
 #[test]

@@ -278,6 +278,14 @@ impl<'a, O: Open> Worker<'a, O> {
             self.take();
             self.finish(EndReason::Closed);
         }
+        // There is no run that could say so.
+        let unsaid = self.runs.unsaid();
+        if unsaid > 0 {
+            (self.say)(
+                Level::Warn,
+                &format!("{unsaid} calls of this session are in no run: nothing could be written for them"),
+            );
+        }
         if let Some((_, keep)) = &mut self.opened {
             // Nobody else can claim the run any more.
             keep.ship();
