@@ -369,7 +369,7 @@ impl<'r> Job<'r> {
                 }
             }
         }
-        scan::scan(self, text, from, Look::All { level }, out);
+        scan::scan(self, text, from, Look::All, out);
     }
 
     fn shapes(&mut self, text: &str, out: &mut Vec<Edit>) {

@@ -3,16 +3,14 @@
 //! Most bytes of most texts are no anchor, and a table look-up each is all they cost. At an anchor the functions of `shapes`, `url` and `assign` look
 //! around. Each of them looks a bounded distance ahead, or its reading is not repeated, so that no text takes more than linear time.
 
-use super::names::Class;
 use super::placeholder::{self, Edit, Kind};
 use super::shapes::{self, Found};
-use super::walk::Walk;
-use super::{Job, MOST_LEVELS, json, url};
+use super::{Job, url};
 
 /// Bytes at which something may be found.
 const ANCHORS: [bool; 256] = {
     let mut table = [false; 256];
-    let bytes = b":=-_.JAbB[{>";
+    let bytes = b":=-_.JAbB[>";
     let mut n = 0;
     while n < bytes.len() {
         table[bytes[n] as usize] = true;
@@ -35,35 +33,23 @@ fn next_anchor(bytes: &[u8], from: usize) -> Option<usize> {
 /// How much a text is looked at for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
-    /// Shapes, assignments, flags, headers, JSON that stands in the text; `level` is in how many strings of JSON the text is.
-    All { level: u32 },
+    /// Shapes, assignments, flags, headers.
+    All,
     /// Shapes alone: names.
     Shapes,
 }
 
-/// Most places in one text that look like JSON and are none; more are read as text alone, which keeps the time linear.
-const MOST_BROKEN: usize = 32;
-
 /// Finds the secrets of `text` from `from` on and appends what takes their places to `out`, in order.
-pub(super) fn scan(job: &mut Job<'_>, text: &str, from: usize, look: Look, out: &mut Vec<Edit>) {
+pub(super) fn scan(job: &Job<'_>, text: &str, from: usize, look: Look, out: &mut Vec<Edit>) {
     let bytes = text.as_bytes();
     let first = out.len();
     let mut pos = from;
     let mut aws = false;
-    let mut broken = 0;
     while let Some(at) = next_anchor(bytes, pos) {
         let found = match bytes[at] {
-            b'[' | b'{' => {
-                pos = match (placeholder::end_at(bytes, at), look) {
-                    // Never twice.
-                    (Some(end), _) => end,
-                    (None, Look::All { level }) if broken < MOST_BROKEN && is_json(bytes, at) => {
-                        let (end, whole) = value(job, text, at, level, out);
-                        broken += usize::from(!whole);
-                        end
-                    }
-                    _ => at + 1,
-                };
+            b'[' => {
+                // Never twice.
+                pos = placeholder::end_at(bytes, at).unwrap_or(at + 1);
                 continue;
             }
             b':' if bytes[at..].starts_with(b"://") => url::credentials(text, at),
@@ -98,29 +84,6 @@ pub(super) fn scan(job: &mut Job<'_>, text: &str, from: usize, look: Look, out: 
     if !job.redactor.patterns.is_empty() {
         custom(job, text, from, first, out);
     }
-}
-
-/// Whether what is open at `at` begins as an object with members does, or a list of objects or strings.
-fn is_json(bytes: &[u8], at: usize) -> bool {
-    let next = bytes.get(json::space(bytes, at + 1));
-    matches!((bytes[at], next), (_, Some(b'"')) | (b'[', Some(b'{')))
-}
-
-/// Reads a JSON value that stands in a text. Where reading the text goes on, and whether it was one.
-fn value(job: &mut Job<'_>, text: &str, at: usize, level: u32, out: &mut Vec<Edit>) -> (usize, bool) {
-    if level >= MOST_LEVELS {
-        return (at + 1, true);
-    }
-    let known = out.len();
-    let mut walk = Walk::new(job, text, at, level + 1, out);
-    if let Ok(end) = walk.run(Class::Plain) {
-        return (end, true);
-    }
-    let from = walk.resume().max(at + 1);
-    while out.len() > known && out.last().is_some_and(|e| e.end > from) {
-        out.pop();
-    }
-    (from, false)
 }
 
 fn push(job: &Job<'_>, text: &str, found: Found, out: &mut Vec<Edit>) {
