@@ -51,7 +51,6 @@ impl Open for Store {
             writer: None,
             pending: Vec::new(),
             shipper: None,
-            refused: false,
             unsynced: false,
             synced_at: Instant::now(),
         };
@@ -112,8 +111,6 @@ pub(super) struct Keeper {
     /// Appended and not written yet.
     pending: Vec<SafeRecord>,
     shipper: Option<Shipper>,
-    /// The last run could not begin.
-    refused: bool,
     unsynced: bool,
     synced_at: Instant,
 }
@@ -131,22 +128,7 @@ impl Keeper {
 impl Keep for Keeper {
     fn begin(&mut self, run: SafeRecord) -> bool {
         self.end();
-        match self.spool.begin(&run) {
-            Ok(writer) => {
-                self.refused = false;
-                self.writer = Some(writer);
-            }
-            Err(e) => {
-                // Said once, not with each call.
-                if !std::mem::replace(&mut self.refused, true) {
-                    let dir = self.dir.display();
-                    (self.say)(
-                        Level::Warn,
-                        &format!("nothing is recorded for now: the spool in {dir} takes no run: {e}"),
-                    );
-                }
-            }
-        }
+        self.writer = self.spool.begin(&run).ok();
         self.writer.is_some()
     }
 
