@@ -5,6 +5,7 @@ A suite is a script `run.py`. It makes a `Report`, adds one line per case, and e
 A case that cannot be run on this machine is skipped with a reason, never left out.
 """
 
+import atexit
 import json
 import os
 import platform
@@ -77,6 +78,29 @@ def keep(folder, *path):
     except OSError:
         pass
     return kept
+
+
+def own_state():
+    """Nothing that a test starts may write into the user's state directory.
+
+    BIR_HOME says so to our own programs. Clients filter the environment of the servers that they start, so HOME says it too.
+    """
+    home = scratch("home")
+    for tool in ("cargo", "rustup"):
+        os.environ.setdefault(f"{tool.upper()}_HOME", os.path.join(os.path.expanduser("~"), f".{tool}"))
+    os.environ["HOME"], os.environ["BIR_HOME"] = home, os.path.join(home, ".baseinstrunner")
+
+    def leave():
+        shutil.rmtree(home, ignore_errors=True)
+        try:
+            os.rmdir(os.path.dirname(home))
+        except OSError:
+            pass
+
+    atexit.register(leave)
+
+
+own_state()
 
 
 def free_port():

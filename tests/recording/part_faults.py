@@ -18,6 +18,7 @@ import time
 import home as homes
 import ledger
 import spool
+import team
 import wire
 from home import birtest
 from session import Session, upstream
@@ -34,7 +35,7 @@ class Round:
     def __init__(self, kind, seed):
         self.kind, self.rng = kind, random.Random(seed)
         self.home = homes.Home(f"faults-{kind}-{seed}")
-        self.hub, self.forwarder, self.mounted = None, None, None
+        self.hub, self.forwarder, self.mounted, self.team = None, None, None, None
         self.sent, self.killed, self.sessions, self.serial = [], set(), [], 0
         self.notes, self.problems = [], []
         self.watch = spool.Watch(self.home.state)
@@ -45,6 +46,8 @@ class Round:
         more = dict(env or {})
         if self.forwarder:
             more.update(BIR_HUB_URL=self.forwarder.url, BIR_HUB_TOKEN=self.hub_token)
+        if self.team:
+            more.update(self.to_team())
         s = Session(self.home, upstream(), env=more, limit=limit)
         if s.open() is None:
             self.problems.append("the handshake was not answered")
@@ -89,7 +92,14 @@ class Round:
 
     # The programs.
 
+    def to_team(self):
+        """The environment of those who report to the team's hub."""
+        return {"BIR_HUB_URL": self.hub.url if self.hub else f"http://127.0.0.1:{self.team.hub_port}", "BIR_HUB_TOKEN": self.team.token}
+
     def start_hub(self, **kw):
+        if self.team:
+            self.hub = team.TeamHub(self.team)
+            return self.hub
         args = ("--public-url", self.forwarder.url) if self.forwarder else ()
         self.hub = homes.Hub(self.home, args=args, **kw)
         self.hub_token = self.hub.token
@@ -135,8 +145,11 @@ class Round:
         if self.hub is None:
             self.start_hub()
         self.watch.look()
-        if not homes.until(lambda: not spool.segments(self.home.state), SETTLES):
-            self.problems.append(f"after {SETTLES} s there are still {len(spool.segments(self.home.state))} segments; {self.hub.process.stderr()[-300:]}")
+        if self.team:
+            # A team's hub has no spool of its own to look into: a command that shows runs sends what was left behind.
+            homes.until(lambda: self.home.bir("runs", "list", env=self.to_team())[0] == 0 and not spool.left(self.home.state), SETTLES, 1)
+        if not homes.until(lambda: not spool.left(self.home.state), SETTLES):
+            self.problems.append(f"after {SETTLES} s the spool still has {spool.left(self.home.state)[:5]}; {self.hub.process.stderr()[-300:]}")
         self.watch.close()
         runs = [self.hub.run(r["id"]) for r in self.hub.runs()]
         self.problems += ledger.complaints(self.sent, self.killed, self.watch.steps, runs)
@@ -150,6 +163,8 @@ class Round:
             self.hub.process.end(2)
         if self.forwarder:
             self.forwarder.close()
+        if self.team:
+            self.team.end()
         left = self.home.none_left()
         if left:
             self.problems.append(f"processes are left: {left}")
@@ -330,8 +345,32 @@ def line_damaged(r):
     r.notes.append("one line")
 
 
+def on_postgres(r):
+    """A team's hub on PostgreSQL: the hub is killed in the middle, and then its database goes for a while."""
+    r.team = team.Team(r.home)
+    r.start_hub()
+    s = r.session()
+    r.calls(s, r.some())
+    late = threading.Timer(r.rng.random() * 0.2, r.hub.process.kill)
+    late.start()
+    r.calls(s, r.some(20, 60))
+    late.join()
+    r.kill_hub()
+    r.calls(s, r.some(5, 15))
+    r.start_hub()
+    r.calls(s, r.some(5, 15))
+    late = threading.Timer(r.rng.random() * 0.2, r.team.stop_database)
+    late.start()
+    r.calls(s, r.some(20, 60))
+    late.join()
+    r.team.start_database()
+    r.calls(s, r.some(5, 15))
+    if r.rng.random() < 0.5:
+        r.kill_proxy(s)
+
+
 FAULTS = {f.__name__: f for f in (hub_killed, proxy_killed, both_killed, disk_full, hub_disk_full, network_cut, hub_hangs, spool_bound, line_damaged,
-                                  hub_killed_again_and_again, file_limit)}
+                                  hub_killed_again_and_again, file_limit, on_postgres)}
 # Faults that cost records by their nature: the run must say so, and is then believed about how many.
 LOSES = {"spool_bound", "disk_full", "file_limit", "line_damaged"}
 
@@ -361,6 +400,9 @@ def one(kind, seed):
 def run(report, opt):
     base = opt.seed if opt.seed is not None else random.SystemRandom().randrange(10**6) * 1000
     kinds = opt.fault or list(FAULTS)
+    if not team.binaries():
+        kinds = [k for k in kinds if k != "on_postgres"]
+        report.skipped("on_postgres", "no PostgreSQL binaries are installed")
     todo = [(kinds[n % len(kinds)], base + n) for n in range(opt.rounds)]
     print(f"faults: {opt.rounds} rounds from seed {base}", flush=True)
     with concurrent.futures.ThreadPoolExecutor(max(1, opt.jobs)) as pool:

@@ -20,8 +20,12 @@ KEPT_FOR = 2000  # ms: life of the token that is to expire
 SECRET = "hunter2-must-not-be-repeated"
 
 
-def uid():
-    return str(uuid.uuid4())
+def run_uid():
+    return f"run_{uuid.uuid4()}"
+
+
+def step_uid():
+    return f"step_{uuid.uuid4()}"
 
 
 def lines(*records):
@@ -33,9 +37,10 @@ def run_record(run_id, **more):
 
 
 def step_record(run_id, index, step_id=None, **more):
-    kind = "tool_response" if index % 2 else "tool_selected"
-    payload = {"toolOutput": '{"content":[],"x":1.0}', "outcome": "ok"} if index % 2 else {"toolInput": '{"a":1.50}'}
-    return {"type": "step", "id": step_id or uid(), "runId": run_id, "stepIndex": index, "stepType": kind, "toolName": "t", "server": "it", "at": 1_790_000_000_001 + index,
+    ends = index in (1, 3, 5)
+    kind = "tool_response" if ends else "tool_selected"
+    payload = {"toolOutput": '{"content":[],"x":1.0}', "outcome": "ok"} if ends else {"toolInput": '{"a":1.50}'}
+    return {"type": "step", "id": step_id or step_uid(), "runId": run_id, "stepIndex": index, "stepType": kind, "toolName": "t", "server": "it", "at": 1_790_000_000_001,
             **payload, **more}
 
 
@@ -74,17 +79,17 @@ def problem(report, name, answer, status, *codes):
 
 def requests(report, hub, known):
     ask = hub.call
-    some, foreign = uid(), uid()
+    some, foreign = run_uid(), run_uid()
     as_json = {"Content-Type": "application/json"}
     cases = [
         ("malformed JSON", ask("POST", "/recordings/runs", '{"id":', headers=as_json), 400, "bad_json"),
         ("no body", ask("POST", "/recordings/runs", "", headers=as_json), 400, "bad_json"),
         ("a wrong type", ask("POST", "/recordings/runs", {"id": SECRET}), 400, "bad_type"),
         ("a list for an object", ask("POST", "/recordings/runs", []), 400, "bad_type", "bad_json"),
-        ("a number for a text", ask("POST", "/recordings/runs", {"id": some, "input": 17}), 400, "bad_type"),
-        ("a step of a run that is not there", ask("POST", f"/recordings/runs/{foreign}/steps", {"id": uid(), "stepIndex": 0, "type": "tool_selected", "toolName": "t"}), 404, "not_found"),
+        ("a number for a text", ask("POST", "/recordings/runs", {"id": some, "framework": 17}), 400, "bad_type"),
+        ("a step of a run that is not there", ask("POST", f"/recordings/runs/{foreign}/steps", {"id": step_uid(), "stepIndex": 0, "type": "tool_selected", "toolName": "t"}), 404, "not_found"),
         ("the end of a run that is not there", ask("POST", f"/recordings/runs/{foreign}/finish", {}), 404, "not_found"),
-        ("a change of a step that is not there", ask("PATCH", f"/recordings/runs/{known}/steps/{uid()}", {"toolOutput": "{}"}), 404, "not_found"),
+        ("a change of a step that is not there", ask("PATCH", f"/recordings/runs/{known}/steps/{step_uid()}", {"toolOutput": "{}"}), 404, "not_found"),
         ("a run that is not there", ask("GET", f"/recordings/runs/{foreign}"), 404, "not_found"),
         ("an id that is none", ask("GET", f"/recordings/runs/{SECRET}"), (400, 404), "bad_type", "not_found"),
         ("deleting a run that is not there", ask("DELETE", f"/recordings/runs/{foreign}"), 404, "not_found"),
@@ -109,7 +114,7 @@ def requests(report, hub, known):
 
 def bad_lines(report, hub):
     """A line that is wrong keeps no other out, and is named."""
-    run_id, foreign = uid(), uid()
+    run_id, foreign = run_uid(), run_uid()
     body = lines(run_record(run_id), step_record(run_id, 0), '{"type":"step",\n', step_record(run_id, 1), step_record(run_id, "two" + SECRET), step_record(foreign, 0),
                  {"type": "surprise", "runId": run_id}, step_record(run_id, 2, toolInput="x" * 200_000), "\n", step_record(run_id, 3, outcome=None))
     answer = batch(hub, body)
@@ -145,7 +150,7 @@ def tokens(report, hub):
     problem(report, f"a revoked token (before: {before}, revoking: {gone})", hub.call("GET", "/recordings/runs", token=made["token"]), 401, "token_revoked")
     narrow = hub.call("POST", "/tokens", {"name": "records", "scopes": ["record"]}).json()["token"]
     problem(report, "reading with a token that may only record", hub.call("GET", "/recordings/runs", token=narrow), 403, "forbidden")
-    written = batch(hub, a_run(uid(), 1), token=narrow)
+    written = batch(hub, a_run(run_uid(), 1), token=narrow)
     report.check(written.status == 200, "recording with it", f"{written.status} {written.text()[:200]}")
 
 
@@ -169,9 +174,9 @@ def commands(report, hub, known):
     home = hub.home
     nowhere = {"BIR_HUB_URL": "http://127.0.0.1:1", "BIR_HUB_TOKEN": f"bir_pat_{uuid.uuid4().hex}_{'A' * 43}"}
     cases = [
-        ("bir, a run that is not there", ["runs", "show", uid()], {}, "no|not"),
+        ("bir, a run that is not there", ["runs", "show", run_uid()], {}, "no|not"),
         ("bir, an id that is none", ["runs", "show", "nonsense"], {}, "nonsense|id"),
-        ("bir, a run that is not there, as JSON", ["runs", "show", uid(), "--json"], {}, "no|not"),
+        ("bir, a run that is not there, as JSON", ["runs", "show", run_uid(), "--json"], {}, "no|not"),
         ("bir, a command that is not there", ["runs", "frob"], {}, "frob"),
         ("bir, an option that is not there", ["runs", "list", "--frob"], {}, "frob"),
         ("bir, a limit that is no number", ["runs", "list", "--limit", "many"], {}, "many|limit"),
@@ -179,7 +184,7 @@ def commands(report, hub, known):
         ("bir, a hub's address that is none", ["runs", "list"], {"BIR_HUB_URL": "nonsense", "BIR_HUB_TOKEN": "x"}, "nonsense|BIR_HUB_URL|http"),
         ("bir, a token that is none", ["runs", "list"], {"BIR_HUB_URL": hub.url, "BIR_HUB_TOKEN": SECRET}, "token|sign|login"),
         ("bir diff with one run", ["runs", "diff", known], {}, ""),
-        ("bir rm of a run that is not there", ["runs", "rm", uid()], {}, ""),
+        ("bir rm of a run that is not there", ["runs", "rm", run_uid()], {}, ""),
     ]
     for name, args, env, says in cases:
         one_line(report, name, *home.bir(*args, env=env), says)
@@ -254,7 +259,7 @@ def newer(report, home, whole):
 def run(report, opt):
     home = homes.Home("input")
     before = sum(r["state"] == "failed" for r in report.rows)
-    known = uid()
+    known = run_uid()
     with homes.Hub(home) as hub:
         answer = batch(hub, a_run(known))
         report.check(answer.status == 200 and answer.json().get("booked") == 8, "a run is booked", f"{answer.status} {answer.text()[:300]}")

@@ -11,6 +11,7 @@ import json
 import os
 import random
 import re
+import shutil
 import sqlite3
 import subprocess
 import time
@@ -19,6 +20,7 @@ import exact
 import home as homes
 import samples
 import spool
+import team
 from home import birtest
 from session import Session, upstream
 
@@ -188,6 +190,7 @@ def run(report, opt):
     check_none(report, needles, "the spool as it went by", [save(home, "went-by.json", json.dumps(list(watch.steps.values()), ensure_ascii=False))])
     check_none(report, needles, "the proxies' stderr", [p + ".err" for p in (main_proxy.log, session.process.log, refused.process.log)])
 
+    on_postgres(report, home, needles, len(rows))
     with homes.Hub(home, env={"BIR_LOG": "debug", "RUST_LOG": "debug"}) as hub:
         empty = homes.until(lambda: not spool.segments(home.state), homes.ARRIVES)
         report.check(bool(empty), "the hub takes over what the proxies left", f"{len(spool.segments(home.state))} segments are left")
@@ -213,6 +216,27 @@ def run(report, opt):
     kept_at = home.done(sum(r["state"] == "failed" for r in report.rows) == before)
     if kept_at:
         print(f"        see {kept_at}; repeat with --seed {seed}", flush=True)
+
+
+def on_postgres(report, home, needles, calls):
+    """The same spool, sent to a team's hub: a dump of its database, its log and the database's own."""
+    if not team.binaries():
+        report.skipped("no secret in PostgreSQL", "no PostgreSQL binaries are installed")
+        return
+    other = homes.Home("secrets-postgres")
+    good, there = False, team.Team(other)
+    try:
+        with team.TeamHub(there) as hub:
+            shutil.copytree(spool.folder(home.state), spool.folder(other.state))
+            to_hub = {"BIR_HUB_URL": hub.url, "BIR_HUB_TOKEN": hub.token}
+            homes.until(lambda: other.bir("runs", "list", env=to_hub)[0] == 0 and not spool.left(other.state), homes.ARRIVES, 1)
+            kept = sum(r["calls"] for r in hub.runs())
+            good = report.check(kept == calls, "the team's hub on PostgreSQL has every call", f"{kept} of {calls}, left in the spool: {spool.left(other.state)[:5]}")
+            check_none(report, needles, "the dump of PostgreSQL", [there.dump(os.path.join(home.dir, "postgres.sql"))])
+            check_none(report, needles, "the logs of that hub and its database", [p.log + ".err" for p in (hub.process, there.server)])
+    finally:
+        there.end()
+        other.done(good)
 
 
 def pages(report, home, needles, hub, runs):

@@ -29,7 +29,7 @@ def main():
     ap.add_argument("--only", action="append", choices=PARTS)
     ap.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds of `faults` (default {ROUNDS})")
     ap.add_argument("--seed", type=int, help="repeats the choices of a run that printed its seed")
-    ap.add_argument("--jobs", type=int, default=2, help="rounds of `faults` at once (default 2)")
+    ap.add_argument("--jobs", type=int, default=4, help="rounds of `faults` at once (default 4): they mostly wait")
     ap.add_argument("--fault", action="append", help="only this kind of fault")
     ap.add_argument("--result", default="recording", help="name of the result below .work/results")
     opt = ap.parse_args()

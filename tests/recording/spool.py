@@ -12,7 +12,7 @@ import re
 import threading
 import zlib
 
-NAME = re.compile(r"^([0-9a-f-]{36})-(\d{6,})\.spool$")
+NAME = re.compile(r"^(run_[0-9a-f-]{36})-(\d{6,})\.spool$")
 
 
 def folder(state):
@@ -27,6 +27,14 @@ def segments(state):
         return []
     found = [(m[1], int(m[2]), os.path.join(folder(state), m[0])) for m in map(NAME.match, names) if m]
     return sorted(found)
+
+
+def left(state):
+    """Every file that belongs to some run: none is left once all of them are booked."""
+    try:
+        return sorted(n for n in os.listdir(folder(state)) if n.startswith("run_"))
+    except FileNotFoundError:
+        return []
 
 
 class Lines:

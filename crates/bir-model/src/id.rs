@@ -76,7 +76,9 @@ macro_rules! id {
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
                 let text = std::borrow::Cow::<'de, str>::deserialize(d)?;
-                text.parse().map_err(serde::de::Error::custom)
+                // Whoever sent it knows the text; it may be anything, a secret too, and errors are logged.
+                let unfit = |_: IdError| serde::de::Error::custom(concat!("expected `", $prefix, "` and a UUID"));
+                text.parse().map_err(unfit)
             }
         }
     };
@@ -126,6 +128,12 @@ mod tests {
         for text in spellings {
             assert!(text.parse::<RunId>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_no_id_in_json_is_not_repeated() {
+        let error = serde_json::from_str::<RunId>(r#""hunter2""#).unwrap_err().to_string();
+        assert!(error.contains("expected `run_` and a UUID") && !error.contains("hunter2"), "{error}");
     }
 
     #[test]

@@ -146,4 +146,50 @@ fn a_full_disk_costs_records_that_are_counted_and_writing_goes_on_when_there_is_
     let records = ship_all(dir.path());
     let rows = indexes(&records, run.parse().unwrap());
     assert_eq!(rows.len() as u64 / 2 + missed, 500);
+    // The disk was full until the writer ended, and the hub is told all the same, once.
+    assert_eq!(lost(&records, "disk"), [(missed, 2 * missed)]);
+    assert_eq!(files(dir.path()), Vec::<String>::new());
+}
+
+/// Calls and records of the losses with this reason.
+fn lost(records: &[serde_json::Value], reason: &str) -> Vec<(u64, u64)> {
+    let losses = records.iter().filter(|r| r["type"] == "lost" && r["reason"] == reason);
+    losses.map(|r| (r["calls"].as_u64().unwrap(), r["records"].as_u64().unwrap())).collect()
+}
+
+fn files(state_dir: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(state_dir.join("spool")).into_iter().flatten().flatten();
+    let names = names.map(|e| e.file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with("run_")).collect()
+}
+
+#[test]
+fn whoever_finds_a_segment_that_was_being_dropped_tells_what_it_held() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = Spool::new(dir.path(), DEFAULT_LIMIT);
+    let run = RunId::new();
+    let mut writer = spool.begin(&run_start(run)).unwrap();
+    for n in 0..3 {
+        writer.append(&call(run, n));
+    }
+    drop((writer, spool));
+    // Its dropper was killed when it had changed the name.
+    let place = dir.path().join("spool");
+    let gone = place.join(format!("{run}-000000-3-6.gone"));
+    std::fs::rename(place.join(format!("{run}-000000.spool")), &gone).unwrap();
+    let copy = std::fs::read(&gone).unwrap();
+    let records = ship_all(dir.path());
+    assert_eq!((lost(&records, "spool_full"), indexes(&records, run)), (vec![(3, 6)], vec![]));
+    let ends: Vec<_> = records.iter().filter(|r| r["type"] == "finish").map(|r| r["at"].as_u64()).collect();
+    assert!(
+        matches!(ends[..], [Some(at)] if at > 0),
+        "a run of which nothing is left ends when it was heard of last: {ends:?}"
+    );
+    assert_eq!(files(dir.path()), Vec::<String>::new());
+    // Killed between the note and the deletion: the same loss again, under the same id.
+    std::fs::write(&gone, &copy).unwrap();
+    let again = ship_all(dir.path());
+    let id =
+        |records: &[serde_json::Value]| records.iter().find(|r| r["type"] == "lost").unwrap()["id"].clone();
+    assert_eq!(id(&again), id(&records));
 }

@@ -176,7 +176,10 @@ impl<C: Clock> Conversation<C> {
         if asked.is_opening() && self.tap.is_some() {
             let field = if asked == Asked::Initialize { Field::InitClientInfo } else { Field::ClientInfo };
             let client = envelope.span(field).and_then(|span| message.slice(span));
-            self.client = client.filter(|client| client.len() <= LONGEST_CLIENT).map(<[u8]>::to_vec);
+            let client = client.filter(|client| client.len() <= LONGEST_CLIENT);
+            self.client = client.map(<[u8]>::to_vec);
+            let era = era_of(asked);
+            self.tell(|at| Event::Opening { era, client, at });
         }
         let call = (asked == Asked::ToolsCall).then(|| self.open_call(message, envelope));
         if let Some(evicted) = self.in_flight.insert(id, asked, call) {
@@ -225,7 +228,7 @@ impl<C: Clock> Conversation<C> {
         let answer = envelope.span(if failed { Field::Error } else { Field::Result });
         match (asked, call, answer) {
             (Asked::Initialize | Asked::Discover, _, Some(span)) if !failed => {
-                let era = if asked == Asked::Initialize { Era::Legacy } else { Era::Modern };
+                let era = era_of(asked);
                 self.era = Some(era);
                 let client = self.client.take();
                 let (result, client) = (Payload::of(message, span), client.as_deref());
@@ -282,6 +285,11 @@ impl<C: Clock> Conversation<C> {
             let _ = catch_unwind(AssertUnwindSafe(|| drop(tap)));
         }
     }
+}
+
+/// The era of an opening.
+fn era_of(asked: Asked) -> Era {
+    if asked == Asked::Initialize { Era::Legacy } else { Era::Modern }
 }
 
 fn asked(envelope: &Envelope) -> Asked {

@@ -34,6 +34,16 @@ impl<'a> Payload<'a> {
 /// What a tap is told, in the order in which it happened on the wire.
 #[derive(Debug)]
 pub enum Event<'a> {
+    /// The host opens the connection by `initialize` or `server/discover`. It may call before that is answered.
+    Opening {
+        /// By which of the two.
+        era: Era,
+        /// `clientInfo` as the host wrote it: a JSON object that names it. Absent when it sent none, or one of unreasonable
+        /// length.
+        client: Option<&'a [u8]>,
+        /// When the request passed.
+        at: Moment,
+    },
     /// The upstream answered `initialize` or `server/discover`: the connection is in use.
     Connected {
         /// By which of the two the host opened.

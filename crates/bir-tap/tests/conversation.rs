@@ -25,6 +25,9 @@ impl Tap for Told {
     fn observe(&mut self, event: Event<'_>) {
         let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
         let line = match event {
+            Event::Opening { era, client, .. } => {
+                format!("opens {era}{}", client.map_or(String::new(), |c| format!(" by {}", text(c))))
+            }
             Event::Connected { era, client, result, .. } => {
                 let by = client.map_or(String::new(), |c| format!(" by {}", text(c)));
                 format!("connected {era}{by} {}", text(result.head))
@@ -111,9 +114,11 @@ fn a_legacy_session_is_told_call_by_call() {
     assert_eq!(
         wire.told(),
         [
+            "opens modern",
+            "opens legacy",
             r#"connected legacy {"protocolVersion":"2025-11-25"}"#,
-            r#"0 began fail toolu_1 {"a": 1e400} at 1"#,
-            "1 began x call_2 - at 2",
+            r#"0 began fail toolu_1 {"a": 1e400} at 3"#,
+            "1 began x call_2 - at 4",
             r#"1 tool_error {"content":[],"isError":true}"#,
             r#"0 rpc_error {"code":-32602,"message":"m"}"#,
         ]
@@ -294,10 +299,14 @@ fn the_host_is_named_by_its_opening_or_by_its_call() {
     assert_eq!(
         wire.told(),
         [
+            r#"opens legacy by {"name":"h","version":"1"}"#,
             r#"connected legacy by {"name":"h","version":"1"} {}"#,
+            "opens legacy",
             "connected legacy {}",
+            r#"opens modern by {"name":"m"}"#,
             r#"connected modern by {"name":"m"} {}"#,
-            r#"0 began a - - at 3 by {"name":"m"}"#,
+            r#"0 began a - - at 6 by {"name":"m"}"#,
+            "opens legacy",
             "connected legacy {}",
         ]
     );

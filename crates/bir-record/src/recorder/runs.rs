@@ -144,6 +144,11 @@ impl Runs {
         }
     }
 
+    /// Calls that were lost and stand in no run, because none could begin since.
+    pub(super) fn unsaid(&self) -> u64 {
+        self.unsaid.values().sum()
+    }
+
     /// When the run is over if nothing happens before.
     pub(super) fn idle_at(&self) -> Option<Instant> {
         self.run.as_ref().filter(|run| run.open.is_empty()).map(|run| run.last + IDLE)

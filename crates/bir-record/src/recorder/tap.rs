@@ -27,6 +27,12 @@ impl ProxyTap {
 impl Tap for ProxyTap {
     fn observe(&mut self, event: Event<'_>) {
         let (call, at, what) = match event {
+            // A call may come before the answer, and its run names the host all the same.
+            Event::Opening { era, client, .. } => {
+                self.opened = client.is_some();
+                let client = client.map(<[u8]>::to_vec);
+                return self.queue.opened(Opening { era, client, result: Vec::new() });
+            }
             Event::Connected { era, client, result, .. } => {
                 self.opened = true;
                 let result = if result.is_complete() && result.head.len() <= LONGEST_OPENING {

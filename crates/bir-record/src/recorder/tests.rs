@@ -434,6 +434,16 @@ fn a_session_without_a_call_starts_no_thread() {
 }
 
 #[test]
+fn a_call_before_the_answer_to_the_opening_belongs_to_a_host_with_a_name() {
+    let mut session = Session::new(Scope::Any, |now| now);
+    let at = Moment { epoch_ms: 0, instant: Instant::now() };
+    session.tap.observe(Event::Opening { era: Era::Legacy, client: Some(br#"{"name":"eager"}"#), at });
+    session.call(0, "{}");
+    let (lines, ..) = session.close(Farewell::Clean);
+    assert!(lines[0].contains("eager") && lines[0].contains("Some(Legacy)"), "{lines:?}");
+}
+
+#[test]
 fn calls_are_written_while_the_session_lives_and_the_run_is_finished_at_its_end() {
     let mut session = Session::new(Scope::Any, |now| now);
     session.call(0, "{}");
@@ -513,6 +523,10 @@ fn a_store_that_cannot_be_opened_costs_calls_and_nothing_else() {
     let (lines, events, said) = session.close(Farewell::Clean);
     assert!(lines.is_empty() && events.is_empty());
     assert_eq!(said[0], "nothing is recorded for now: no disk");
+    assert_eq!(
+        said.last().unwrap(),
+        "2 calls of this session are in no run: nothing could be written for them"
+    );
 }
 
 #[test]

@@ -135,9 +135,8 @@ impl<'a, O: Open> Worker<'a, O> {
             if !busy && self.queue.is_empty() {
                 self.runs_end_if_idle();
                 self.queue.park(self.due_at(), Wake::Next);
-                if self.queue.is_empty() {
-                    continue;
-                }
+                // The switch is looked at before what came is taken.
+                continue;
             }
             self.queue.park(Some(Instant::now() + NAP), Wake::Quarter);
             self.look_at_switch(Instant::now());
@@ -288,6 +287,14 @@ impl<'a, O: Open> Worker<'a, O> {
         if self.takes() {
             self.take();
             self.finish(EndReason::Closed);
+        }
+        // There is no run that could say so.
+        let unsaid = self.runs.unsaid();
+        if unsaid > 0 {
+            (self.say)(
+                Level::Warn,
+                &format!("{unsaid} calls of this session are in no run: nothing could be written for them"),
+            );
         }
         if let Some((_, keep)) = &mut self.opened {
             // Nobody else can claim the run any more.

@@ -153,7 +153,15 @@ fn camel(v: &str) -> bool {
 pub(super) fn random(v: &str) -> bool {
     let m = mix(v);
     let signs = v.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'='));
-    v.len() >= 20 && signs && !m.hex && m.upper > 1 && m.lower > 1 && m.digit > 1 && entropy(v) > 3.5
+    // Of letters alone: names have a capital where a word begins, chance has one at every other place.
+    let cases = v.len() >= 24 && m.upper * 3 > v.len() && m.lower * 4 > v.len();
+    v.len() >= 20
+        && signs
+        && !m.hex
+        && m.upper > 1
+        && m.lower > 1
+        && (m.digit > 1 || cases)
+        && entropy(v) > 3.5
 }
 
 /// Shannon's entropy in bits per byte.
@@ -238,12 +246,16 @@ mod tests {
             assert!(!opaque(v, 8), "{v}");
         }
         assert!(random("aZ3kQ9xLm2Pq8RtV5wYb"));
+        assert!(random("xlSZIBZgZVcKxfFP4pbqegdOSCujFJKs"));
         for v in [
             "550e8400-e29b-41d4-a716-446655440000",
             "da39a3ee5e6b4b0d3255bfef95601890afd80709",
             "uploads/2024/IMG_1234567.jpg",
             "user.profile.settings",
             "PROJ-123",
+            "someLongCamelCaseIdentifierNameOfAnHTTPServer2",
+            "org.example.SomeVeryLongClassName",
+            "SOME_VERY_LONG_CONSTANT_NAME_V2",
         ] {
             assert!(!random(v), "{v}");
         }

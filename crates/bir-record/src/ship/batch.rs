@@ -2,7 +2,6 @@
 
 use bir_model::record::{EndReason, Finish, Lost, Record, Source, Step, StepType};
 use bir_model::{Outcome, RunId, StepId};
-use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use std::io;
 use std::path::Path;
@@ -29,6 +28,7 @@ struct Light {
     tool: Option<String>,
     call_id: Option<String>,
     at: Option<u64>,
+    started_at: Option<u64>,
 }
 
 /// Lines for one request, and where the run stands when they are booked.
@@ -44,6 +44,8 @@ pub(super) struct Batch {
     pub(super) fresh: usize,
     /// Bytes of the `.lost` file that are in here.
     pub(super) lost_bytes: u64,
+    /// What `.missed` says is in here.
+    pub(super) missed: bool,
 }
 
 /// What a refused line costs.
@@ -96,12 +98,19 @@ impl Batch {
     /// Nothing when all of it was said.
     pub(super) fn closing(dir: &Path, run: RunId, ack: &Ack) -> io::Result<Self> {
         let mut batch = Self { ack: ack.clone(), ..Self::default() };
+        let missed = spool::read_missed(dir, run);
         // One whose writer was killed before its first line was whole is nobody's run.
-        if !ack.known || (ack.finished && ack.open.is_empty()) {
+        if !ack.known || (ack.finished && ack.open.is_empty() && missed.is_none()) {
             return Ok(batch);
         }
         if let Some(segment) = spool::segments_of(dir, run).first() {
             batch.repeat_head(&dir.join(segment.file_name()));
+        }
+        if let Some(missed) = missed {
+            let json = serde_json::to_vec(&Record::Lost(missed.loss(run)))?;
+            batch.push(&json, Weight::Nothing);
+            batch.fresh += 1;
+            batch.missed = true;
         }
         for call in &ack.open {
             batch.say(&Record::Step(unknown_end(run, call, ack.last_at)))?;
@@ -137,12 +146,15 @@ impl Batch {
     fn repeat_head(&mut self, path: &Path) {
         let first = SegmentReader::open(path, 0).and_then(|mut reader| reader.next());
         if let Ok(Some(Item::Record { json, .. })) = first {
+            self.note(&json);
             self.push(&json, Weight::Nothing);
         }
     }
 
     fn take_losses(&mut self, text: &[u8]) {
         for json in text.split(|&b| b == b'\n').filter_map(spool::decode) {
+            // Where nothing else is left of a run, this says when it was.
+            self.note(json);
             self.push(json, Weight::Nothing);
             self.fresh += 1;
             self.ack.known = true;
@@ -179,7 +191,7 @@ impl Batch {
     /// Notes what a line changes: calls that are open, the run's end.
     fn note(&mut self, json: &[u8]) -> Weight {
         let Ok(line) = serde_json::from_slice::<Light>(json) else { return Weight::Record };
-        self.ack.last_at = self.ack.last_at.max(line.at.unwrap_or_default());
+        self.ack.last_at = self.ack.last_at.max(line.at.or(line.started_at).unwrap_or_default());
         match (line.kind.as_str(), line.step_type) {
             ("run", _) => {
                 self.ack.known = true;
@@ -247,8 +259,5 @@ fn unknown_end(run: RunId, call: &OpenCall, at: u64) -> Step {
 
 /// The id of what is said of a place in a segment: whoever says it says it under the same id.
 pub(super) fn derived(run: RunId, segment: u32, end: u64) -> StepId {
-    let hash = digest(&SHA256, format!("{run} {segment} {end}").as_bytes());
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&hash.as_ref()[..16]);
-    StepId::from_uuid(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+    spool::derived_id(&format!("{run} {segment} {end}"))
 }

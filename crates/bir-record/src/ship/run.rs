@@ -37,6 +37,7 @@ pub(super) async fn ship(
     log: &Log,
 ) -> Result<bool, HubError> {
     let dir = &spool.inner().dir;
+    spool::note_gone(dir, run);
     let mut ack = spool::read_ack(dir, run);
     // What was too much once is too much for the rest of the run, too.
     let mut most = LINES;
@@ -87,6 +88,9 @@ fn settle(spool: &Spool, run: RunId, batch: &Batch, refused: &[Refusal], log: &L
     if batch.lost_bytes > 0 && spool::length(&lost_file) == batch.lost_bytes {
         let _ = std::fs::remove_file(&lost_file);
     }
+    if batch.missed {
+        let _ = std::fs::remove_file(spool::side_file(dir, run, "missed"));
+    }
     let mut codes: BTreeMap<&str, u64> = BTreeMap::new();
     let (mut calls, mut records) = (0, 0);
     for refusal in refused {
@@ -132,11 +136,9 @@ fn delete_booked(spool: &Spool, run: RunId, ack: &Ack) {
     }
 }
 
-/// The run is booked whole. The lock goes last: as long as it is there, the others are somebody's.
+/// The run is booked whole.
 fn remove(spool: &Spool, run: RunId) {
     delete_booked(spool, run, &Ack { segment: u32::MAX, ..Ack::default() });
-    for side in ["ack", "lost", "lock"] {
-        let _ = std::fs::remove_file(spool::side_file(&spool.inner().dir, run, side));
-    }
+    spool::remove_sides(&spool.inner().dir, run);
     spool.release(run);
 }

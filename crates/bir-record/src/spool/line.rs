@@ -26,12 +26,25 @@ pub(crate) fn encode(record: &Record, out: &mut Vec<u8>) -> io::Result<()> {
         out.truncate(start);
         return Err(e);
     }
+    seal(out, start);
+    Ok(())
+}
+
+/// The line of any JSON text.
+pub(crate) fn framed(json: &str) -> Vec<u8> {
+    let mut out = b"00000000 ".to_vec();
+    out.extend_from_slice(json.as_bytes());
+    seal(&mut out, 0);
+    out
+}
+
+/// Puts the checksum before what stands behind the prefix, and ends the line.
+fn seal(out: &mut Vec<u8>, start: usize) {
     let checksum = crc32fast::hash(&out[start + PREFIX..]);
     for (i, digit) in out[start..start + PREFIX - 1].iter_mut().enumerate() {
         *digit = b"0123456789abcdef"[(checksum >> (28 - 4 * i)) as usize & 15];
     }
     out.push(b'\n');
-    Ok(())
 }
 
 /// The JSON of a line without its line feed. None: it is damaged.

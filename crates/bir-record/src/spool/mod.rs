@@ -6,6 +6,8 @@
 //!  spool/run_0193…-000001.spool    the next one, which begins with the run's first record again
 //!  spool/run_0193….ack             how far the hub has booked it
 //!  spool/run_0193….lost            what had to go because the spool was full
+//!  spool/run_0193….missed          how much could not be written, on room that was taken ahead
+//!  spool/run_0193…-000000-7-14.gone  a segment that is being dropped, with the calls and records in it
 //! ```
 //!
 //! A line is `CRC32 (8 hex digits), space, JSON of one record, line feed`. A record is *acknowledged* once the write of its line has
@@ -13,16 +15,18 @@
 //! with a wrong checksum, which a reader passes over.
 //!
 //! Nothing here fails outward once a run has begun: what cannot be written is counted, and the count is written as soon as
-//! writing works again.
+//! writing works again; if it never does, the count stands in `.missed`.
 
 mod bound;
 mod line;
 mod names;
 mod read;
+mod reserve;
 mod side;
 mod write;
 
-use bir_model::RunId;
+use bir_model::{RunId, StepId};
+use ring::digest::{SHA256, digest};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -30,12 +34,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub(crate) use bound::lock as bound_lock;
+pub(crate) use bound::{lock as bound_lock, note_gone};
 pub use line::LONGEST_LINE;
 pub(crate) use line::decode;
 pub(crate) use names::SegmentName;
-pub(crate) use names::{length, segments_of, side as side_file, try_lock};
+pub(crate) use names::{length, remove_sides, segments_of, side as side_file, try_lock};
 pub(crate) use read::{Item, SegmentReader};
+pub(crate) use reserve::read_missed;
 pub(crate) use side::{Ack, OpenCall, note_loss, read_ack, write_ack};
 pub use write::RunWriter;
 
@@ -46,6 +51,14 @@ pub const SEGMENT: u64 = 1024 * 1024;
 
 /// Bytes of the whole spool unless the configuration says otherwise: 256 MiB.
 pub const DEFAULT_LIMIT: u64 = 256 * 1024 * 1024;
+
+/// An id that follows from what it is for, so that whoever says the same says it under the same id.
+pub(crate) fn derived_id(what: &str) -> StepId {
+    let hash = digest(&SHA256, what.as_bytes());
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash.as_ref()[..16]);
+    StepId::from_uuid(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+}
 
 /// What waits in the spool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

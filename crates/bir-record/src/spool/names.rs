@@ -38,6 +38,45 @@ pub(crate) fn segments(dir: &Path) -> Vec<SegmentName> {
     all
 }
 
+/// A segment that is being dropped. Its name says what was in it, so that nothing has to be written to remember that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GoneName {
+    pub(crate) segment: SegmentName,
+    pub(crate) calls: u64,
+    pub(crate) records: u64,
+}
+
+impl GoneName {
+    pub(crate) fn file_name(self) -> String {
+        let SegmentName { run, number } = self.segment;
+        format!("{run}-{number:06}-{}-{}.gone", self.calls, self.records)
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        let mut parts = name.strip_suffix(".gone")?.rsplitn(4, '-');
+        let (records, calls) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let (number, run) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        Some(Self { segment: SegmentName { run, number }, calls, records })
+    }
+}
+
+/// The segments whose dropping was not finished, of one run or of all.
+pub(crate) fn gone(dir: &Path, run: Option<RunId>) -> Vec<GoneName> {
+    let names = file_names(dir).filter_map(|name| GoneName::parse(&name));
+    names.filter(|gone| run.is_none_or(|run| gone.segment.run == run)).collect()
+}
+
+/// Takes away every file beside a run's segments, what an interrupted replacement left too. The lock goes last: as long as it
+/// is there, the others are somebody's.
+pub(crate) fn remove_sides(dir: &Path, run: RunId) {
+    let beside = format!("{run}.");
+    let lock = format!("{run}.lock");
+    for name in file_names(dir).filter(|name| name.starts_with(&beside) && *name != lock) {
+        let _ = fs::remove_file(dir.join(name));
+    }
+    let _ = fs::remove_file(dir.join(lock));
+}
+
 /// The segments of one run, in their order.
 pub(crate) fn segments_of(dir: &Path, run: RunId) -> Vec<SegmentName> {
     segments(dir).into_iter().filter(|segment| segment.run == run).collect()
@@ -46,8 +85,9 @@ pub(crate) fn segments_of(dir: &Path, run: RunId) -> Vec<SegmentName> {
 /// All runs of which there is any file, oldest first.
 pub(crate) fn runs(dir: &Path) -> Vec<RunId> {
     let of = |name: &str| {
-        SegmentName::parse(name).map(|segment| segment.run).or_else(|| {
-            let stem = name.strip_suffix(".lock").or_else(|| name.strip_suffix(".lost"))?;
+        let segment = SegmentName::parse(name).or_else(|| Some(GoneName::parse(name)?.segment));
+        segment.map(|segment| segment.run).or_else(|| {
+            let stem = [".lock", ".lost", ".missed"].iter().find_map(|side| name.strip_suffix(side))?;
             stem.parse().ok()
         })
     };
@@ -93,6 +133,9 @@ mod tests {
         for name in others {
             assert_eq!(SegmentName::parse(&name), None, "{name}");
         }
+        let gone = GoneName { segment: SegmentName { run, number: 12 }, calls: 7, records: 15 };
+        assert_eq!(GoneName::parse(&gone.file_name()), Some(gone));
+        assert_eq!(SegmentName::parse(&gone.file_name()), None);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Writing one run.
 
-use bir_model::record::{Lost, Record, StepType};
-use bir_model::{RunId, StepId};
+use bir_model::RunId;
+use bir_model::record::{Record, StepType};
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::reserve::{Missed, Reserve};
 use super::{Inner, Own, SEGMENT, SegmentName, line, names};
 use crate::{SafeRecord, state_dir};
 
@@ -29,6 +29,7 @@ pub struct RunWriter {
     left: Vec<File>,
     /// What could not be written since something last could.
     missed: Missed,
+    reserve: Reserve,
     /// Reused for each group of lines.
     buffer: Vec<u8>,
     /// Held until the run has been shipped.
@@ -41,13 +42,6 @@ struct Segment {
     length: u64,
 }
 
-/// Counts of what was not written.
-#[derive(Debug, Clone, Copy, Default)]
-struct Missed {
-    calls: u64,
-    records: u64,
-}
-
 impl RunWriter {
     pub(super) fn begin(spool: Arc<Inner>, first: &SafeRecord) -> io::Result<Self> {
         let run = first.record().run_id();
@@ -57,21 +51,28 @@ impl RunWriter {
         let mut head = Vec::new();
         line::encode(first.record(), &mut head)?;
         let lock = names::try_lock(&spool.dir, run).ok_or(io::ErrorKind::ResourceBusy)?;
+        let nothing_begun = |e: io::Error| {
+            for side in ["missed", "lock"] {
+                let _ = std::fs::remove_file(names::side(&spool.dir, run, side));
+            }
+            e
+        };
+        let reserve = Reserve::take(&spool.dir, run).map_err(nothing_begun)?;
         let mut writer = Self {
-            spool,
+            spool: Arc::clone(&spool),
             run,
             head,
             number: 0,
             segment: None,
             left: Vec::new(),
             missed: Missed::default(),
+            reserve,
             buffer: Vec::new(),
             lock: Some(lock),
         };
         if let Err(e) = writer.open_segment() {
             writer.lock = None;
-            let _ = std::fs::remove_file(names::side(&writer.spool.dir, run, "lock"));
-            return Err(e);
+            return Err(nothing_begun(e));
         }
         writer.spool.own().insert(run, Own::Live);
         writer.spool.news.notify_one();
@@ -124,13 +125,13 @@ impl RunWriter {
         lines.clear();
         let told = self.missed;
         if told.records > 0 {
-            let _ = line::encode(&Record::Lost(self.loss()), lines);
+            let _ = line::encode(&Record::Lost(told.loss(self.run)), lines);
         }
-        let (mut group, mut unfit, mut taken) = (Missed::default(), Missed::default(), 0);
+        let next = Missed { turn: told.turn + u64::from(told.records > 0), ..Missed::default() };
+        let (mut group, mut unfit, mut taken) = (Missed::default(), next, 0);
         for record in records {
             let fits = line::encode(record.record(), lines).is_ok();
-            let counted = if fits { &mut group } else { &mut unfit };
-            counted.count(record);
+            count(if fits { &mut group } else { &mut unfit }, record);
             taken += 1;
             if lines.len() >= GROUP {
                 break;
@@ -138,21 +139,14 @@ impl RunWriter {
         }
         self.missed = match self.write(lines) {
             Ok(()) => unfit,
-            Err(_) => told.and(group).and(unfit),
+            Err(_) => Missed {
+                turn: told.turn,
+                calls: told.calls + group.calls + unfit.calls,
+                records: told.records + group.records + unfit.records,
+            },
         };
+        self.reserve.note(self.missed);
         &records[taken..]
-    }
-
-    fn loss(&self) -> Lost {
-        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Lost {
-            run_id: self.run,
-            id: StepId::new(),
-            calls: self.missed.calls,
-            records: self.missed.records,
-            reason: "disk".into(),
-            at: u64::try_from(at.as_millis()).unwrap_or(u64::MAX),
-        }
     }
 
     fn write(&mut self, lines: &[u8]) -> io::Result<()> {
@@ -206,15 +200,9 @@ impl Drop for RunWriter {
     }
 }
 
-impl Missed {
-    fn count(&mut self, record: &SafeRecord) {
-        self.records += 1;
-        if let Record::Step(step) = record.record() {
-            self.calls += u64::from(step.step_type == StepType::ToolSelected);
-        }
-    }
-
-    fn and(self, other: Self) -> Self {
-        Self { calls: self.calls + other.calls, records: self.records + other.records }
+fn count(missed: &mut Missed, record: &SafeRecord) {
+    missed.records += 1;
+    if let Record::Step(step) = record.record() {
+        missed.calls += u64::from(step.step_type == StepType::ToolSelected);
     }
 }
