@@ -16,13 +16,20 @@
 //! `docs/redaction.md` says for users what is found and what is not.
 
 mod assign;
+mod code;
 mod cookie;
+mod flags;
+mod header;
 mod json;
 mod key;
+mod lex;
 mod look;
+mod members;
 mod names;
+mod netrc;
 mod placeholder;
 mod scan;
+mod segments;
 mod shapes;
 mod truncate;
 mod url;
@@ -32,9 +39,10 @@ use std::borrow::Cow;
 
 use crate::safe::{Raw, Redacted, RedactedText};
 pub use key::RedactionKey;
-use names::{Class, Segments};
+use names::Class;
 use placeholder::{Edit, Kind};
 use scan::Look;
+use segments::Segments;
 use walk::Walk;
 
 /// Bytes of a redacted payload at most.
@@ -290,7 +298,7 @@ impl<'r> Job<'r> {
             Class::WeakKey if look::random(text) => self.secret(text, 0, Kind::Entropy, out),
             Class::Cookie => self.cookies(text, level, out),
             Class::EnvItem => match text.split_once('=') {
-                Some((name, _)) if !name.is_empty() && !names::harmless_variable(name, true) => {
+                Some((name, _)) if !name.is_empty() && !members::harmless_variable(name, true) => {
                     self.secret(text, name.len() + 1, Kind::Env, out);
                 }
                 _ => self.mixed(text, level, out),
@@ -320,7 +328,7 @@ impl<'r> Job<'r> {
         if look::harmless(said) || settled(said) || (kind == Kind::Env && matches!(said, "0" | "1")) {
             return;
         }
-        if let Some((rest, kind)) = assign::scheme_rest(said) {
+        if let Some((rest, kind)) = header::scheme_rest(said) {
             out.push(Edit {
                 start: from + rest,
                 end: text.len(),
@@ -345,35 +353,35 @@ impl<'r> Job<'r> {
         (found.start == 0 && found.end >= said.trim_end().len()).then_some(found.kind)
     }
 
-    /// Text, or JSON, or JSON and then text.
+    /// Text, with JSON in it.
     fn mixed(&mut self, text: &str, level: u32, out: &mut Vec<Edit>) {
-        let bytes = text.as_bytes();
-        let mut from = 0;
-        let mut at = json::space(bytes, 0);
-        while level < MOST_LEVELS
-            && matches!(bytes.get(at), Some(b'{' | b'['))
-            && placeholder::end_at(bytes, at).is_none()
-        {
-            let mut walk = Walk::new(self, text, at, level + 1, out);
-            match walk.run(Class::Plain) {
-                Ok(end) => {
-                    from = end;
-                    at = json::space(bytes, end);
+        scan::scan(self, text, Look::All { level }, out);
+    }
+
+    /// JSON that begins at `at` in a text: how far it was taken, and what of that was read in vain.
+    fn json_within(
+        &mut self,
+        text: &str,
+        at: usize,
+        class: Class,
+        level: u32,
+        out: &mut Vec<Edit>,
+    ) -> (usize, usize) {
+        let mut walk = Walk::new(self, text, at, level + 1, out);
+        match walk.run(class) {
+            Ok(end) => (end, 0),
+            Err(_) => {
+                let (resume, reached) = (walk.resume(), walk.reached());
+                while out.last().is_some_and(|e| e.end > resume) {
+                    out.pop();
                 }
-                Err(_) => {
-                    from = walk.resume();
-                    while out.last().is_some_and(|e| e.end > from) {
-                        out.pop();
-                    }
-                    break;
-                }
+                (resume, reached.saturating_sub(resume))
             }
         }
-        scan::scan(self, text, from, Look::All, out);
     }
 
     fn shapes(&mut self, text: &str, out: &mut Vec<Edit>) {
-        scan::scan(self, text, 0, Look::Shapes, out);
+        scan::scan(self, text, Look::Shapes, out);
     }
 }
 

@@ -1,11 +1,11 @@
 //! Does a name say that its value is secret?
 //!
-//! A name is cut into segments in any convention (`accessToken`, `APIKey`, `x-api-key`, `basic_auth`, `spring.datasource.password`), and whole
-//! segments are compared. The last segment is the head of the compound and decides: a `token_count` is a count and a `cookieRecipe` a
+//! A name is cut into [`Segments`], and whole segments are compared. The last segment is the head of the compound and decides: a `token_count` is a count and a `cookieRecipe` a
 //! recipe. Segments that say nothing about what a thing is (`password_value`, `tokenRaw`) are looked through. `key` and `token` are decided by the
 //! segment before them: an `api_key` is a secret and a `sort_key` is not, a `pageToken` is a place in a list.
 
 use super::placeholder::Kind;
+use super::segments::Segments;
 
 /// What the value under a name is taken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,79 +26,6 @@ pub(super) enum Class {
     Env(bool),
     /// One entry of a list of environment variables.
     EnvItem,
-}
-
-/// Bytes of a name that are looked at, from its end.
-const LONGEST_NAME: usize = 96;
-/// Segments that are looked at.
-const MOST_SEGMENTS: usize = 16;
-
-/// A name in lower case, cut into segments.
-pub(super) struct Segments {
-    buf: [u8; LONGEST_NAME],
-    spans: [(u8, u8); MOST_SEGMENTS],
-    count: usize,
-    /// As environment variables are written: no lower-case letter.
-    caps: bool,
-}
-
-impl Segments {
-    /// Cuts a name.
-    pub(super) fn of(name: &str) -> Self {
-        let bytes = name.as_bytes();
-        let bytes = &bytes[bytes.len().saturating_sub(LONGEST_NAME)..];
-        let mut this = Self { buf: [0; LONGEST_NAME], spans: [(0, 0); MOST_SEGMENTS], count: 0, caps: true };
-        let mut from = 0;
-        for (i, &b) in bytes.iter().enumerate() {
-            this.buf[i] = b.to_ascii_lowercase();
-            this.caps &= !b.is_ascii_lowercase();
-            if !b.is_ascii_alphanumeric() && b < 0x80 {
-                this.push(from, i);
-                from = i + 1;
-                continue;
-            }
-            let before = if i > 0 { bytes[i - 1] } else { b'_' };
-            let hump = b.is_ascii_uppercase()
-                && (before.is_ascii_lowercase()
-                    || before.is_ascii_digit()
-                    || before.is_ascii_uppercase() && bytes.get(i + 1).is_some_and(u8::is_ascii_lowercase));
-            // `APIKeys` and `IDs`: a plural s belongs to the acronym before it.
-            let plural = before.is_ascii_uppercase()
-                && bytes.get(i + 1) == Some(&b's')
-                && bytes.get(i + 2).is_none_or(|b| !b.is_ascii_lowercase());
-            if hump && !plural {
-                this.push(from, i);
-                from = i;
-            }
-        }
-        this.push(from, bytes.len());
-        this
-    }
-
-    fn push(&mut self, from: usize, to: usize) {
-        if from >= to {
-            return;
-        }
-        if self.count == MOST_SEGMENTS {
-            self.spans.rotate_left(1);
-            self.count -= 1;
-        }
-        self.spans[self.count] = (u8::try_from(from).unwrap_or(0), u8::try_from(to).unwrap_or(0));
-        self.count += 1;
-    }
-
-    /// The n-th segment.
-    fn get(&self, n: usize) -> &[u8] {
-        let (from, to) = self.spans[n];
-        &self.buf[usize::from(from)..usize::from(to)]
-    }
-
-    /// The segments joined by `_`.
-    pub(super) fn joined(&self) -> String {
-        let all: Vec<_> =
-            (0..self.count).map(|n| String::from_utf8_lossy(self.get(n)).into_owned()).collect();
-        all.join("_")
-    }
 }
 
 fn is_in(word: &[u8], list: &[&str]) -> bool {
@@ -440,182 +367,6 @@ fn environment(segments: &Segments) -> Option<Class> {
     }
 }
 
-/// The part that a member has in a pair such as `{"name": "API_KEY", "value": "…"}`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    /// Its value is a name.
-    Name,
-    /// Its value is what the name stands for.
-    Value,
-    /// Neither.
-    None,
-}
-
-/// The part that a member of this name has in a pair.
-pub(super) fn role(name: &str) -> Role {
-    let is = |list: &[&str]| list.iter().any(|w| w.eq_ignore_ascii_case(name));
-    if name.len() > 13 {
-        Role::None
-    } else if is(&[
-        "name",
-        "key",
-        "header",
-        "headerName",
-        "variable",
-        "var",
-        "k",
-        "field",
-        "param",
-        "parameter",
-        "parameterKey",
-        "option",
-        "n",
-    ]) {
-        Role::Name
-    } else if is(&["value", "val", "v", "values", "parameterVal", "stringValue"]) {
-        Role::Value
-    } else {
-        Role::None
-    }
-}
-
-/// Environment variables whose values are kept.
-const HARMLESS_VARIABLES: &[&str] = &[
-    "PATH",
-    "HOME",
-    "LANG",
-    "LANGUAGE",
-    "TERM",
-    "NODE_ENV",
-    "SHELL",
-    "USER",
-    "LOGNAME",
-    "PWD",
-    "OLDPWD",
-    "TZ",
-    "EDITOR",
-    "PAGER",
-    "COLORTERM",
-    "NO_COLOR",
-    "FORCE_COLOR",
-    "CI",
-    "DEBUG",
-    "LOG_LEVEL",
-    "RUST_LOG",
-    "RUST_BACKTRACE",
-    "PORT",
-    "HOSTNAME",
-    "TMPDIR",
-    "TEMP",
-    "TMP",
-    "SHLVL",
-    "DISPLAY",
-    "PYTHONPATH",
-    "PYTHONUNBUFFERED",
-    "NODE_PATH",
-    "NODE_OPTIONS",
-    "GOPATH",
-    "GOROOT",
-    "JAVA_HOME",
-    "CARGO_HOME",
-    "RUSTUP_HOME",
-    "VIRTUAL_ENV",
-    "XDG_RUNTIME_DIR",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_CACHE_HOME",
-    "XDG_STATE_HOME",
-    "RAILS_ENV",
-    "FLASK_ENV",
-    "APP_ENV",
-    "PYTHONIOENCODING",
-    "SYSTEMROOT",
-    "USERPROFILE",
-    "APPDATA",
-    "LOCALAPPDATA",
-    "COMSPEC",
-    "PATHEXT",
-];
-
-/// Members of a thing called `environment` that is a deployment, not a list of variables.
-const OF_A_DEPLOYMENT: &[&str] = &["name", "id", "url", "type", "status", "description", "slug", "region"];
-
-/// Whether the value of this environment variable is kept. In a thing called `environment` (`all` is false) what describes a
-/// deployment is kept too.
-pub(super) fn harmless_variable(name: &str, all: bool) -> bool {
-    HARMLESS_VARIABLES.iter().any(|w| w.eq_ignore_ascii_case(name))
-        || (name.len() > 3 && name.get(..3).is_some_and(|p| p.eq_ignore_ascii_case("LC_")))
-        || (!all && OF_A_DEPLOYMENT.contains(&name))
-}
-
-/// Whether a member describes a cookie rather than being its value.
-pub(super) fn describes_cookie(name: &str) -> bool {
-    [
-        "name",
-        "domain",
-        "path",
-        "expires",
-        "expiry",
-        "expirationDate",
-        "maxAge",
-        "max-age",
-        "sameSite",
-        "httpOnly",
-        "secure",
-        "size",
-        "session",
-        "hostOnly",
-        "storeId",
-        "priority",
-        "sameParty",
-        "sourceScheme",
-        "sourcePort",
-        "partitionKey",
-        "url",
-        "id",
-        "count",
-        "creation",
-        "lastAccessed",
-        "type",
-        "description",
-    ]
-    .iter()
-    .any(|w| w.eq_ignore_ascii_case(name))
-}
-
-/// Words of JSON Schema that may stand under a secret name when what is there describes a value instead of being one.
-pub(super) fn describes_schema(name: &str) -> bool {
-    [
-        "type",
-        "title",
-        "description",
-        "format",
-        "minLength",
-        "maxLength",
-        "pattern",
-        "nullable",
-        "required",
-        "readOnly",
-        "writeOnly",
-        "deprecated",
-        "minimum",
-        "maximum",
-        "$ref",
-        "items",
-        "properties",
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "additionalProperties",
-        "sensitive",
-        "optional",
-        "minItems",
-        "maxItems",
-        "in",
-    ]
-    .contains(&name)
-}
-
 /// The rule of 0.2.12, by substring: `/(token|secret|password|api[_-]?key|authorization|cookie)/i`.
 pub(super) fn legacy(name: &str) -> bool {
     let bytes = &name.as_bytes()[name.len().saturating_sub(1024)..];
@@ -631,27 +382,6 @@ mod tests {
 
     fn secret(name: &str) -> bool {
         matches!(classify(name), Class::Secret(_) | Class::Pwd)
-    }
-
-    #[test]
-    fn segments_in_every_convention() {
-        for (name, joined) in [
-            ("APIKey", "api_key"),
-            ("apiKey", "api_key"),
-            ("x-api-key", "x_api_key"),
-            ("API_KEY", "api_key"),
-            ("APIKeys", "api_keys"),
-            ("accessToken", "access_token"),
-            ("spring.datasource.password", "spring_datasource_password"),
-            ("Client Secret", "client_secret"),
-            ("userIDs", "user_ids"),
-            ("__token__", "token"),
-            ("HTTPServerURL2", "http_server_url2"),
-            ("", ""),
-            ("---", ""),
-        ] {
-            assert_eq!(Segments::of(name).joined(), joined, "{name}");
-        }
     }
 
     #[test]

@@ -136,7 +136,9 @@ fn trimmed(bytes: &[u8], from: usize, mut end: usize) -> usize {
 pub(super) fn prefixed(text: &str, at: usize) -> Option<Found> {
     let bytes = text.as_bytes();
     let before = *bytes.get(at.checked_sub(1)?)?;
-    if BEFORE_LAST >> (before & 63) & 1 == 0 || !bytes.get(at + 1)?.is_ascii_alphanumeric() {
+    if BEFORE_LAST >> (before & 63) & 1 == 0
+        || !matches!(bytes.get(at + 1)?, b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'_')
+    {
         return None;
     }
     let head = &bytes[..=at];
