@@ -136,7 +136,7 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 /// Inputs that once went wrong.
-const FOUND: &[&str] = &[];
+const FOUND: &[&str] = &["\"eyJtruncated.\"", "eyJtruncated."];
 
 #[test]
 fn what_once_went_wrong() {
@@ -344,7 +344,7 @@ fn spent(work: impl Fn()) -> u64 {
 /// Eight times as much takes about eight times as long; it would be 64 times as long if work grew with the square.
 #[test]
 fn work_is_linear() {
-    const SMALL: usize = 32 * 1024;
+    const SMALL: usize = 8 * 1024;
     const TIMES: usize = 8;
     let mut slow = Vec::new();
     for unit in WEARY {

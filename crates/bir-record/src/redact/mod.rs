@@ -53,8 +53,8 @@ pub const MAX_TEXT: usize = 64 * 1024;
 pub const MAX_HEAD: usize = 4 * 1024 * 1024;
 /// JSON in strings of JSON, so deep; deeper it is read as text.
 const MOST_LEVELS: u32 = 4;
-/// Walks over a value that was cut, since a cut can make a harmless text look like a secret.
-const MOST_ROUNDS: usize = 4;
+/// Walks over a value in which something was replaced or cut, since what is left may look like a secret then.
+const MOST_ROUNDS: usize = 6;
 /// What a further round leaves free for placeholders that are longer than what they replace.
 const ROUND_SLACK: usize = 4 * 1024;
 /// User patterns are compiled up to this size in bytes of their text.
@@ -131,6 +131,12 @@ impl Redactor {
         let text = readable(&raw.head[..raw.head.len().min(MAX_HEAD)], complete);
         let mut job = Job::new(self);
         let (mut json, mut truncated) = job.value(&text, complete, original_bytes);
+        for _ in 0..MOST_ROUNDS {
+            if !std::mem::take(&mut job.replaced) {
+                break;
+            }
+            json = job.value(&json, true, original_bytes).0;
+        }
         drop(text);
         if json.len() > MAX_PAYLOAD {
             truncated = true;
@@ -151,12 +157,12 @@ impl Redactor {
             head = &text[..end];
         }
         let mut job = Job::new(self);
-        let mut out = job.plain(head);
+        let mut out = job.settled(head);
         for _ in 0..MOST_ROUNDS {
             if out.len() <= MAX_TEXT {
                 break;
             }
-            out = job.plain(&truncate::cut_text(&out, MAX_TEXT - ROUND_SLACK));
+            out = job.settled(&truncate::cut_text(&out, MAX_TEXT - ROUND_SLACK));
         }
         if out.len() > MAX_TEXT {
             out = truncate::cut_text(&out, MAX_TEXT);
@@ -171,9 +177,17 @@ impl Redactor {
     /// A name (of a tool, a server) without secrets; only shapes are looked for.
     #[must_use]
     pub fn name(&self, name: &str) -> String {
-        let mut edits = Vec::new();
-        Job::new(self).shapes(name, &mut edits);
-        truncate::cut_text(&placeholder::apply(name, &edits), MAX_TEXT)
+        let mut job = Job::new(self);
+        let mut said = name.to_owned();
+        for _ in 0..MOST_ROUNDS {
+            let mut edits = Vec::new();
+            job.shapes(&said, &mut edits);
+            if edits.is_empty() {
+                break;
+            }
+            said = placeholder::apply(&said, &edits);
+        }
+        truncate::cut_text(&said, MAX_TEXT)
     }
 
     fn cut(&self, job: &mut Job<'_>, json: String, original_bytes: u64) -> String {
@@ -211,11 +225,13 @@ struct Job<'r> {
     redactor: &'r Redactor,
     /// Strings that are used again.
     scratch: Vec<String>,
+    /// The last look replaced something.
+    replaced: bool,
 }
 
 impl<'r> Job<'r> {
     fn new(redactor: &'r Redactor) -> Self {
-        Self { redactor, scratch: Vec::new() }
+        Self { redactor, scratch: Vec::new(), replaced: false }
     }
 
     /// A JSON text, redacted and valid, and whether something of it is missing.
@@ -229,12 +245,16 @@ impl<'r> Job<'r> {
             Ok(end) => end,
             Err(_) => {
                 return match walk.mend(original_bytes) {
-                    Some((end, tail)) => (placeholder::apply(&text[..end], &edits) + &tail, true),
+                    Some((end, tail)) => {
+                        self.replaced = true;
+                        (placeholder::apply(&text[..end], &edits) + &tail, true)
+                    }
                     None if complete => (self.quoted(text), false),
                     None => (placeholder::marker(original_bytes), true),
                 };
             }
         };
+        self.replaced = !edits.is_empty();
         let rest = text[end..].trim_matches([' ', '\t', '\r', '\n']);
         // A string is no value with something after it: `"a" b` is text.
         let truncated = !rest.is_empty() || !complete;
@@ -248,6 +268,7 @@ impl<'r> Job<'r> {
     /// A text that is no JSON, as a string.
     fn quoted(&mut self, text: &str) -> String {
         let plain = self.plain(text);
+        self.replaced = true;
         let mut out = String::with_capacity(plain.len() + 2);
         out.push('"');
         json::encode(&plain, &mut out);
@@ -255,9 +276,22 @@ impl<'r> Job<'r> {
         out
     }
 
+    /// A text in which nothing more is found.
+    fn settled(&mut self, text: &str) -> String {
+        let mut out = self.plain(text);
+        for _ in 0..MOST_ROUNDS {
+            if !std::mem::take(&mut self.replaced) {
+                break;
+            }
+            out = self.plain(&out);
+        }
+        out
+    }
+
     fn plain(&mut self, text: &str) -> String {
         let mut edits = Vec::new();
         self.mixed(text, 0, &mut edits);
+        self.replaced = !edits.is_empty();
         placeholder::apply(text, &edits)
     }
 

@@ -21,7 +21,11 @@ pub(super) fn passwords(text: &str, mut found: impl FnMut(Found)) {
             match text.get(key.0..key.1) {
                 Some("password") if login => {
                     let said = text.get(value.0..value.1).unwrap_or_default();
-                    if !look::harmless(said) && placeholder::end_at(bytes, value.0).is_none() {
+                    // A quote or a backslash: it is no such file, but something around one.
+                    let plain = said
+                        .bytes()
+                        .all(|b| b.is_ascii_graphic() && !matches!(b, b'"' | b'\'' | b'\\' | b'`'));
+                    if plain && !look::harmless(said) && placeholder::end_at(bytes, value.0).is_none() {
                         found(Found { start: value.0, end: value.1, kind: Kind::Key });
                     }
                 }

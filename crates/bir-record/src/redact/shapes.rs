@@ -185,7 +185,7 @@ pub(super) fn jwt(text: &str, at: usize) -> Option<Found> {
         end = next;
         parts += 1;
     }
-    let second = end - first - 1;
+    let second = end.saturating_sub(first + 1);
     (parts >= 3 || (parts == 2 && second >= 16 && bytes[first + 1..].starts_with(b"eyJ"))).then_some(Found {
         start,
         end,
