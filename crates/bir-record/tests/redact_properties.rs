@@ -344,7 +344,7 @@ fn spent(work: impl Fn()) -> u64 {
 /// Eight times as much takes about eight times as long; it would be 64 times as long if work grew with the square.
 #[test]
 fn work_is_linear() {
-    const SMALL: usize = 8 * 1024;
+    const SMALL: usize = 4 * 1024;
     const TIMES: usize = 8;
     let mut slow = Vec::new();
     for unit in WEARY {
