@@ -17,7 +17,7 @@ const COUNT: usize = 1000;
 
 fn redactor() -> Redactor {
     let (redactor, warnings) = Redactor::new(RedactionKey::of(&[3; 32]), Rules::default());
-    assert_eq!(warnings, [String::new(); 0]);
+    assert!(warnings.is_empty(), "{warnings:?}");
     redactor
 }
 
