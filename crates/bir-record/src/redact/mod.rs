@@ -34,6 +34,7 @@ mod shapes;
 mod truncate;
 mod url;
 mod walk;
+mod words;
 
 use std::borrow::Cow;
 
