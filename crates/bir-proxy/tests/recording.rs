@@ -210,6 +210,33 @@ fn secrets_do_not_reach_the_disk() {
     spool::files(&home).iter().for_each(|file| assert_eq!(mode(Path::new(file)), 0o600, "{file}"));
 }
 
+#[test]
+fn a_secret_known_by_its_shape_alone_is_found_in_a_result() {
+    let token = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    assert_eq!(token.len(), 40);
+    let said = format!("origin https://example.com/app.git, cloned with {token}.");
+    let result = format!(r#"{{"content":[{{"type":"text","text":"{said}"}}],"isError":false}}"#);
+    let script = Script::new().on(On::tool("remote"), [bir_testkit::Step::Result(result.clone().into())]);
+    let setup = front(script).option("--standalone").env("BIR_LOG", "debug");
+    let home = setup.home();
+    let mut front = setup.start().open();
+    assert!(front.ask(call("1", "remote", "{}")).contains(&token), "the host has it");
+    assert_eq!(front.finish(), 0);
+    let run = spool::run(&home);
+    let kept = end_of(&run, 0).tool_output.clone().unwrap();
+    let at = result.find(&token).unwrap();
+    assert!(kept.starts_with(&result[..at]) && kept.ends_with(&result[at + token.len()..]), "{kept}");
+    assert!(kept[at..].starts_with("[redacted:github:"), "{kept}");
+    let files = spool::files(&home);
+    assert!(!files.is_empty());
+    for part in token.as_bytes()[4..].windows(8).map(|part| std::str::from_utf8(part).unwrap()) {
+        for file in &files {
+            assert!(!text(std::fs::read(file).unwrap()).contains(part), "{part} in {file}");
+        }
+        assert!(!front.stderr_text().contains(part), "{part}");
+    }
+}
+
 /// One session of a call and a ping; gives what the state directory holds then.
 fn left_by(setup: Setup, call_line: &str) -> Vec<String> {
     let home = setup.home();

@@ -11,6 +11,7 @@
 //! | programs of this workspace | [`bins`] |
 //! | a private PostgreSQL | [`postgres`] |
 //! | ids and values as they are written | [`raw`] |
+//! | secrets in their places, and look-alikes | [`secrets`] |
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -41,6 +42,7 @@ pub mod postgres;
 pub mod procs;
 pub mod raw;
 mod script;
+pub mod secrets;
 mod serve;
 mod step;
 mod sync;

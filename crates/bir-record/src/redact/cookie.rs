@@ -41,6 +41,9 @@ pub(super) fn list(job: &Job<'_>, text: &str, from: usize, to: usize, out: &mut 
             // `Secure`, `HttpOnly`.
             pos = named;
         } else {
+            if attribute && !seen {
+                return None;
+            }
             let start = named + 1;
             let end = start
                 + bytes[start..]
@@ -53,8 +56,6 @@ pub(super) fn list(job: &Job<'_>, text: &str, from: usize, to: usize, out: &mut 
                     out.push(Edit { start, end, text: job.placeholder(Kind::Cookie, said) });
                 }
                 seen = true;
-            } else if !seen {
-                return None;
             }
             pos = end;
         }

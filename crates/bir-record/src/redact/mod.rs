@@ -16,25 +16,34 @@
 //! `docs/redaction.md` says for users what is found and what is not.
 
 mod assign;
+mod code;
 mod cookie;
+mod flags;
+mod header;
 mod json;
 mod key;
+mod lex;
 mod look;
+mod members;
 mod names;
+mod netrc;
 mod placeholder;
 mod scan;
+mod segments;
 mod shapes;
 mod truncate;
 mod url;
 mod walk;
+mod words;
 
 use std::borrow::Cow;
 
 use crate::safe::{Raw, Redacted, RedactedText};
 pub use key::{RedactionKey, Unsynced as UnsyncedKey};
-use names::{Class, Segments};
+use names::Class;
 use placeholder::{Edit, Kind};
 use scan::Look;
+use segments::Segments;
 use walk::Walk;
 
 /// Bytes of a redacted payload at most.
@@ -45,8 +54,8 @@ pub const MAX_TEXT: usize = 64 * 1024;
 pub const MAX_HEAD: usize = 4 * 1024 * 1024;
 /// JSON in strings of JSON, so deep; deeper it is read as text.
 const MOST_LEVELS: u32 = 4;
-/// Walks over a value that was cut, since a cut can make a harmless text look like a secret.
-const MOST_ROUNDS: usize = 4;
+/// Walks over a value in which something was replaced or cut, since what is left may look like a secret then.
+const MOST_ROUNDS: usize = 6;
 /// What a further round leaves free for placeholders that are longer than what they replace.
 const ROUND_SLACK: usize = 4 * 1024;
 /// User patterns are compiled up to this size in bytes of their text.
@@ -123,6 +132,12 @@ impl Redactor {
         let text = readable(&raw.head[..raw.head.len().min(MAX_HEAD)], complete);
         let mut job = Job::new(self);
         let (mut json, mut truncated) = job.value(&text, complete, original_bytes);
+        for _ in 0..MOST_ROUNDS {
+            if !std::mem::take(&mut job.replaced) {
+                break;
+            }
+            json = job.value(&json, true, original_bytes).0;
+        }
         drop(text);
         if json.len() > MAX_PAYLOAD {
             truncated = true;
@@ -143,12 +158,12 @@ impl Redactor {
             head = &text[..end];
         }
         let mut job = Job::new(self);
-        let mut out = job.plain(head);
+        let mut out = job.settled(head);
         for _ in 0..MOST_ROUNDS {
             if out.len() <= MAX_TEXT {
                 break;
             }
-            out = job.plain(&truncate::cut_text(&out, MAX_TEXT - ROUND_SLACK));
+            out = job.settled(&truncate::cut_text(&out, MAX_TEXT - ROUND_SLACK));
         }
         if out.len() > MAX_TEXT {
             out = truncate::cut_text(&out, MAX_TEXT);
@@ -163,9 +178,17 @@ impl Redactor {
     /// A name (of a tool, a server) without secrets; only shapes are looked for.
     #[must_use]
     pub fn name(&self, name: &str) -> String {
-        let mut edits = Vec::new();
-        Job::new(self).shapes(name, &mut edits);
-        truncate::cut_text(&placeholder::apply(name, &edits), MAX_TEXT)
+        let mut job = Job::new(self);
+        let mut said = name.to_owned();
+        for _ in 0..MOST_ROUNDS {
+            let mut edits = Vec::new();
+            job.shapes(&said, &mut edits);
+            if edits.is_empty() {
+                break;
+            }
+            said = placeholder::apply(&said, &edits);
+        }
+        truncate::cut_text(&said, MAX_TEXT)
     }
 
     fn cut(&self, job: &mut Job<'_>, json: String, original_bytes: u64) -> String {
@@ -203,11 +226,13 @@ struct Job<'r> {
     redactor: &'r Redactor,
     /// Strings that are used again.
     scratch: Vec<String>,
+    /// The last look replaced something.
+    replaced: bool,
 }
 
 impl<'r> Job<'r> {
     fn new(redactor: &'r Redactor) -> Self {
-        Self { redactor, scratch: Vec::new() }
+        Self { redactor, scratch: Vec::new(), replaced: false }
     }
 
     /// A JSON text, redacted and valid, and whether something of it is missing.
@@ -221,12 +246,16 @@ impl<'r> Job<'r> {
             Ok(end) => end,
             Err(_) => {
                 return match walk.mend(original_bytes) {
-                    Some((end, tail)) => (placeholder::apply(&text[..end], &edits) + &tail, true),
+                    Some((end, tail)) => {
+                        self.replaced = true;
+                        (placeholder::apply(&text[..end], &edits) + &tail, true)
+                    }
                     None if complete => (self.quoted(text), false),
                     None => (placeholder::marker(original_bytes), true),
                 };
             }
         };
+        self.replaced = !edits.is_empty();
         let rest = text[end..].trim_matches([' ', '\t', '\r', '\n']);
         // A string is no value with something after it: `"a" b` is text.
         let truncated = !rest.is_empty() || !complete;
@@ -240,6 +269,7 @@ impl<'r> Job<'r> {
     /// A text that is no JSON, as a string.
     fn quoted(&mut self, text: &str) -> String {
         let plain = self.plain(text);
+        self.replaced = true;
         let mut out = String::with_capacity(plain.len() + 2);
         out.push('"');
         json::encode(&plain, &mut out);
@@ -247,9 +277,22 @@ impl<'r> Job<'r> {
         out
     }
 
+    /// A text in which nothing more is found.
+    fn settled(&mut self, text: &str) -> String {
+        let mut out = self.plain(text);
+        for _ in 0..MOST_ROUNDS {
+            if !std::mem::take(&mut self.replaced) {
+                break;
+            }
+            out = self.plain(&out);
+        }
+        out
+    }
+
     fn plain(&mut self, text: &str) -> String {
         let mut edits = Vec::new();
         self.mixed(text, 0, &mut edits);
+        self.replaced = !edits.is_empty();
         placeholder::apply(text, &edits)
     }
 
@@ -290,7 +333,7 @@ impl<'r> Job<'r> {
             Class::WeakKey if look::random(text) => self.secret(text, 0, Kind::Entropy, out),
             Class::Cookie => self.cookies(text, level, out),
             Class::EnvItem => match text.split_once('=') {
-                Some((name, _)) if !name.is_empty() && !names::harmless_variable(name, true) => {
+                Some((name, _)) if !name.is_empty() && !members::harmless_variable(name, true) => {
                     self.secret(text, name.len() + 1, Kind::Env, out);
                 }
                 _ => self.mixed(text, level, out),
@@ -320,7 +363,7 @@ impl<'r> Job<'r> {
         if look::harmless(said) || settled(said) || (kind == Kind::Env && matches!(said, "0" | "1")) {
             return;
         }
-        if let Some((rest, kind)) = assign::scheme_rest(said) {
+        if let Some((rest, kind)) = header::scheme_rest(said) {
             out.push(Edit {
                 start: from + rest,
                 end: text.len(),
@@ -345,35 +388,35 @@ impl<'r> Job<'r> {
         (found.start == 0 && found.end >= said.trim_end().len()).then_some(found.kind)
     }
 
-    /// Text, or JSON, or JSON and then text.
+    /// Text, with JSON in it.
     fn mixed(&mut self, text: &str, level: u32, out: &mut Vec<Edit>) {
-        let bytes = text.as_bytes();
-        let mut from = 0;
-        let mut at = json::space(bytes, 0);
-        while level < MOST_LEVELS
-            && matches!(bytes.get(at), Some(b'{' | b'['))
-            && placeholder::end_at(bytes, at).is_none()
-        {
-            let mut walk = Walk::new(self, text, at, level + 1, out);
-            match walk.run(Class::Plain) {
-                Ok(end) => {
-                    from = end;
-                    at = json::space(bytes, end);
+        scan::scan(self, text, Look::All { level }, out);
+    }
+
+    /// JSON that begins at `at` in a text: how far it was taken, and what of that was read in vain.
+    fn json_within(
+        &mut self,
+        text: &str,
+        at: usize,
+        class: Class,
+        level: u32,
+        out: &mut Vec<Edit>,
+    ) -> (usize, usize) {
+        let mut walk = Walk::new(self, text, at, level + 1, out);
+        match walk.run(class) {
+            Ok(end) => (end, 0),
+            Err(_) => {
+                let (resume, reached) = (walk.resume(), walk.reached());
+                while out.last().is_some_and(|e| e.end > resume) {
+                    out.pop();
                 }
-                Err(_) => {
-                    from = walk.resume();
-                    while out.last().is_some_and(|e| e.end > from) {
-                        out.pop();
-                    }
-                    break;
-                }
+                (resume, reached.saturating_sub(resume))
             }
         }
-        scan::scan(self, text, from, Look::All, out);
     }
 
     fn shapes(&mut self, text: &str, out: &mut Vec<Edit>) {
-        scan::scan(self, text, 0, Look::Shapes, out);
+        scan::scan(self, text, Look::Shapes, out);
     }
 }
 

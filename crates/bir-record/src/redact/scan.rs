@@ -1,16 +1,22 @@
 //! Text, read once: from anchor to anchor, each a byte that some secret cannot do without.
 //!
 //! Most bytes of most texts are no anchor, and a table look-up each is all they cost. At an anchor the functions of `shapes`, `url` and `assign` look
-//! around. Each of them looks a bounded distance ahead, or its reading is not repeated, so that no text takes more than linear time.
+//! around, and JSON is walked where it begins. Each of them looks a bounded distance ahead, or its reading is not repeated, so that no text takes more than linear time.
 
+use super::header::Lines;
+use super::lex::spaces;
+use super::names::Class;
 use super::placeholder::{self, Edit, Kind};
 use super::shapes::{self, Found};
-use super::{Job, url};
+use super::{Job, MOST_LEVELS, json, netrc, url};
+
+/// Bytes that any text may be read once more.
+const LEAST_AGAIN: usize = 4096;
 
 /// Bytes at which something may be found.
 const ANCHORS: [bool; 256] = {
     let mut table = [false; 256];
-    let bytes = b":=-_.JAbB[>";
+    let bytes = b":=-_.JAbB[{>";
     let mut n = 0;
     while n < bytes.len() {
         table[bytes[n] as usize] = true;
@@ -33,23 +39,31 @@ fn next_anchor(bytes: &[u8], from: usize) -> Option<usize> {
 /// How much a text is looked at for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
-    /// Shapes, assignments, flags, headers.
-    All,
+    /// Shapes, assignments, flags, headers, and JSON, in a text that stands in so many others.
+    All { level: u32 },
     /// Shapes alone: names.
     Shapes,
 }
 
-/// Finds the secrets of `text` from `from` on and appends what takes their places to `out`, in order.
-pub(super) fn scan(job: &Job<'_>, text: &str, from: usize, look: Look, out: &mut Vec<Edit>) {
+/// What of a text may be read once more, since it began as JSON and was none: as much as the text is long. Beyond, it is read as text only.
+struct Again(usize);
+
+/// Finds the secrets of `text` and appends what takes their places to `out`, in order.
+pub(super) fn scan(job: &mut Job<'_>, text: &str, look: Look, out: &mut Vec<Edit>) {
     let bytes = text.as_bytes();
     let first = out.len();
-    let mut pos = from;
+    let mut pos = 0;
     let mut aws = false;
+    let mut lines = Lines::default();
+    let mut again = Again(text.len() + LEAST_AGAIN);
     while let Some(at) = next_anchor(bytes, pos) {
         let found = match bytes[at] {
-            b'[' => {
+            b'[' | b'{' => {
                 // Never twice.
-                pos = placeholder::end_at(bytes, at).unwrap_or(at + 1);
+                pos = match placeholder::end_at(bytes, at) {
+                    Some(end) => end,
+                    None => json(job, text, at, Class::Plain, look, &mut again, out).unwrap_or(at + 1),
+                };
                 continue;
             }
             b':' if bytes[at..].starts_with(b"://") => url::credentials(text, at),
@@ -69,20 +83,59 @@ pub(super) fn scan(job: &Job<'_>, text: &str, from: usize, look: Look, out: &mut
         }
         let named = match bytes[at] {
             _ if look == Look::Shapes => None,
-            b':' | b'=' => job.assignment(text, at, out),
+            b':' | b'=' => match job.announced(text, at) {
+                Some((start, class)) => json(job, text, start, class, look, &mut again, out),
+                None => job.assignment(text, at, &mut lines, out),
+            },
             b'-' => job.flag(text, at, out),
             b'>' => job.element(text, at, out),
             _ => None,
         };
         pos = named.map_or(at + 1, |end| end.max(at + 1));
     }
+    let mut more = Vec::new();
     if aws {
-        let mut more = Vec::new();
         shapes::aws_secrets(text, |found| more.push(found));
+    }
+    if look != Look::Shapes {
+        netrc::passwords(text, |found| more.push(found));
+    }
+    if !more.is_empty() {
         add(job, text, more, first, out);
     }
     if !job.redactor.patterns.is_empty() {
-        custom(job, text, from, first, out);
+        custom(job, text, first, out);
+    }
+}
+
+/// The JSON that begins at `at`, if there is some. Says where reading goes on.
+fn json(
+    job: &mut Job<'_>,
+    text: &str,
+    at: usize,
+    class: Class,
+    look: Look,
+    again: &mut Again,
+    out: &mut Vec<Edit>,
+) -> Option<usize> {
+    let Look::All { level } = look else { return None };
+    if level >= MOST_LEVELS || again.0 == 0 || !opens(text.as_bytes(), at) {
+        return None;
+    }
+    let (end, in_vain) = job.json_within(text, at, class, level, out);
+    again.0 = again.0.saturating_sub(in_vain);
+    (end > at).then_some(end)
+}
+
+/// Whether an object or a list of more than bare words begins at `at`.
+fn opens(bytes: &[u8], at: usize) -> bool {
+    let inner = spaces(bytes, at + 1);
+    let inner =
+        if matches!(bytes.get(inner), Some(b'\n' | b'\r')) { json::space(bytes, inner) } else { inner };
+    match (bytes.get(at), bytes.get(inner)) {
+        (Some(b'{'), Some(first)) => *first == b'"',
+        (Some(b'['), Some(first)) => matches!(first, b'"' | b'{' | b'['),
+        _ => false,
     }
 }
 
@@ -107,7 +160,7 @@ fn add(job: &Job<'_>, text: &str, more: Vec<Found>, first: usize, out: &mut Vec<
 }
 
 /// The user's own patterns, between what was found and what was redacted before.
-fn custom(job: &Job<'_>, text: &str, from: usize, first: usize, out: &mut Vec<Edit>) {
+fn custom(job: &Job<'_>, text: &str, first: usize, out: &mut Vec<Edit>) {
     let bytes = text.as_bytes();
     for pattern in &job.redactor.patterns {
         let mut taken: Vec<(usize, usize)> = out[first..].iter().map(|e| (e.start, e.end)).collect();
@@ -117,7 +170,7 @@ fn custom(job: &Job<'_>, text: &str, from: usize, first: usize, out: &mut Vec<Ed
         taken.push((text.len(), text.len()));
         taken.sort_unstable();
         let mut more = Vec::new();
-        let mut start = from;
+        let mut start = 0;
         for (stop, next) in taken {
             if let Some(gap) = text.get(start..stop) {
                 for hit in pattern.find_iter(gap).filter(|m| !m.is_empty()) {

@@ -112,6 +112,16 @@ pub(super) fn begins(bytes: &[u8], at: usize) -> bool {
             && before.is_ascii_hexdigit())
 }
 
+/// After the sign of a line in a diff, or the dash of a list.
+fn after_mark(bytes: &[u8], start: usize) -> bool {
+    let before = bytes.get(start.saturating_sub(3)..start).unwrap_or_default();
+    match before {
+        [.., first, b'+' | b'-'] if first.is_ascii_whitespace() => true,
+        [b'\\', b'n', b'+' | b'-'] | [b'+' | b'-'] => true,
+        _ => false,
+    }
+}
+
 fn run(bytes: &[u8], from: usize, body: Body) -> usize {
     let len = bytes[from..]
         .iter()
@@ -136,7 +146,9 @@ fn trimmed(bytes: &[u8], from: usize, mut end: usize) -> usize {
 pub(super) fn prefixed(text: &str, at: usize) -> Option<Found> {
     let bytes = text.as_bytes();
     let before = *bytes.get(at.checked_sub(1)?)?;
-    if BEFORE_LAST >> (before & 63) & 1 == 0 || !bytes.get(at + 1)?.is_ascii_alphanumeric() {
+    if BEFORE_LAST >> (before & 63) & 1 == 0
+        || !matches!(bytes.get(at + 1)?, b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'_')
+    {
         return None;
     }
     let head = &bytes[..=at];
@@ -145,7 +157,11 @@ pub(super) fn prefixed(text: &str, at: usize) -> Option<Found> {
             continue;
         }
         let start = at + 1 - prefix.len();
-        if !begins(bytes, start) || (*prefix == "sk-" && start > 0 && matches!(bytes[start - 1], b'-' | b'_'))
+        if !begins(bytes, start)
+            || (*prefix == "sk-"
+                && start > 0
+                && matches!(bytes[start - 1], b'-' | b'_')
+                && !after_mark(bytes, start))
         {
             return None;
         }
@@ -163,7 +179,7 @@ pub(super) fn jwt(text: &str, at: usize) -> Option<Found> {
     let start = at.checked_sub(2)?;
     if &bytes[start..at] != b"ey"
         || !begins(bytes, start)
-        || (start > 0 && matches!(bytes[start - 1], b'-' | b'_' | b'.' | b'+'))
+        || (start > 0 && matches!(bytes[start - 1], b'-' | b'_' | b'.' | b'+') && !after_mark(bytes, start))
     {
         return None;
     }
@@ -183,7 +199,7 @@ pub(super) fn jwt(text: &str, at: usize) -> Option<Found> {
         end = next;
         parts += 1;
     }
-    let second = end - first - 1;
+    let second = end.saturating_sub(first + 1);
     (parts >= 3 || (parts == 2 && second >= 16 && bytes[first + 1..].starts_with(b"eyJ"))).then_some(Found {
         start,
         end,

@@ -12,6 +12,9 @@ const LONGEST: usize = 4096;
 pub(super) fn credentials(text: &str, at: usize) -> Option<Found> {
     let bytes = text.as_bytes();
     let from = at + 3;
+    if !bytes.get(at.checked_sub(1)?)?.is_ascii_alphanumeric() {
+        return None;
+    }
     let rest = &bytes[from..bytes.len().min(from + LONGEST)];
     let all = rest
         .iter()

@@ -5,7 +5,8 @@
 //! distance, and says how far it came when the text is cut or broken ([`Walk::mend`] closes what is open then).
 
 use super::json::{self, Str};
-use super::names::{self, Class, Role};
+use super::members::{self, Role};
+use super::names::Class;
 use super::placeholder::{Edit, Kind, marker};
 use super::{Job, look};
 
@@ -13,6 +14,8 @@ use super::{Job, look};
 const MOST_DEPTH: u32 = 100;
 /// Bytes that are looked at beyond a value for the name that belongs to it.
 const LOOK_AHEAD: usize = 4096;
+/// Members that are looked at beyond a value for its name.
+const MOST_AHEAD: usize = 16;
 /// Bytes of a name that a value of a pair or an element of an argument list can have.
 const LONGEST_NAME: usize = 128;
 /// A string that the recorded copy cuts off is kept when it has at least so many bytes …
@@ -93,6 +96,14 @@ impl<'w, 'r> Walk<'w, 'r> {
         self.pos = json::space(self.text.as_bytes(), self.pos);
         self.value(class, false)?;
         Ok(self.pos)
+    }
+
+    /// How far was read before [`Broken`]: to the end, when something does not end.
+    pub(super) fn reached(&self) -> usize {
+        match self.byte() {
+            None | Some(b'"' | b'{' | b'[') => self.text.len(),
+            Some(_) => self.pos,
+        }
     }
 
     /// Where reading as text goes on after [`Broken`].
@@ -271,15 +282,15 @@ impl<'w, 'r> Walk<'w, 'r> {
             }
             let text = self.text;
             let name = said.as_deref().unwrap_or(&text[key.start..key.end]);
-            let role = names::role(name);
+            let role = members::role(name);
             let mut member = match class {
-                Class::Secret(_) if schema && names::describes_schema(name) => Class::Plain,
+                Class::Secret(_) if schema && members::describes_schema(name) => Class::Plain,
                 // The size in a marker of our own.
                 Class::Secret(_) | Class::Env(_) | Class::Cookie if name == "originalBytes" => Class::Plain,
                 Class::Secret(kind) => Class::Secret(kind),
-                Class::Env(all) if names::harmless_variable(name, all) => Class::Plain,
+                Class::Env(all) if members::harmless_variable(name, all) => Class::Plain,
                 Class::Env(_) => Class::Secret(Kind::Env),
-                Class::Cookie if names::describes_cookie(name) => Class::Plain,
+                Class::Cookie if members::describes_cookie(name) => Class::Plain,
                 Class::Cookie => Class::Secret(Kind::Cookie),
                 _ => self.job.classify(name),
             };
@@ -346,7 +357,7 @@ impl<'w, 'r> Walk<'w, 'r> {
             return None;
         }
         if class == Class::EnvItem {
-            return Some(if names::harmless_variable(name, true) {
+            return Some(if members::harmless_variable(name, true) {
                 Class::Plain
             } else {
                 Class::Secret(Kind::Env)
@@ -366,7 +377,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         }
         let mut pos = json::string(bytes, self.pos)?.end + 1;
         let bytes = &bytes[..bytes.len().min(pos + LOOK_AHEAD)];
-        loop {
+        for _ in 0..MOST_AHEAD {
             pos = json::space(bytes, pos);
             if bytes.get(pos) != Some(&b',') {
                 return None;
@@ -382,11 +393,12 @@ impl<'w, 'r> Walk<'w, 'r> {
             }
             let value = json::space(bytes, colon + 1);
             let end = json::skip(bytes, value)?;
-            if names::role(self.text.get(key.start..key.end)?) == Role::Name {
+            if members::role(self.text.get(key.start..key.end)?) == Role::Name {
                 return self.pair_of(value, end, class);
             }
             pos = end;
         }
+        None
     }
 
     /// Whether the object that was just opened describes a value (JSON Schema) rather than being one.
