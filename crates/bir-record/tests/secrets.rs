@@ -79,7 +79,6 @@ fn spooled(records: &[SafeRecord], run: RunId) -> Vec<u8> {
     };
     let mut writer = Spool::new(dir.path(), DEFAULT_LIMIT).begin(&SafeRecord::run(start, None)).unwrap();
     records.chunks(50).for_each(|some| writer.append(some));
-    writer.sync().unwrap();
     assert_eq!(writer.missed(), (0, 0));
     let files = std::fs::read_dir(dir.path().join("spool")).unwrap().map(|e| e.unwrap().path());
     let spooled: Vec<_> =

@@ -137,7 +137,9 @@ impl Keeper {
         };
         self.synced_at = Instant::now();
         move || {
-            key.map(UnsyncedKey::sync);
+            if let Some(key) = key {
+                key.sync();
+            }
             for file in files {
                 let _ = file.sync_data();
             }

@@ -79,7 +79,7 @@ impl RedactionKey {
                 format!("the redaction key {} vanished after it was made", path.display()),
             )
         })?;
-        Ok(Self { unsynced: made.then(|| Unsynced(path)), ..key })
+        Ok(Self { unsynced: made.then_some(Unsynced(path)), ..key })
     }
 
     /// The file, when this made it: it is yet to be brought to the disk.
