@@ -23,6 +23,9 @@ pub(super) struct Client {
 /// An answer: result or error.
 pub(super) type Response = Result<Value, Value>;
 
+/// Lines of stderr that are repeated when something went wrong.
+const LAST_WORDS: usize = 2;
+
 impl Client {
     /// Starts the server and shakes hands.
     pub(super) fn open(command: Command, budget: Duration) -> Result<Self, String> {
@@ -55,11 +58,20 @@ impl Client {
         self.within(method, params, REQUEST)
     }
 
-    /// Ends the session as a host does: by closing the server's input. The last words on stderr, the recorder's among them.
+    /// Ends the session as a host does: by closing the server's input. The last words on stderr: the recorder's cause, and
+    /// what it cost.
     pub(super) fn close(self) -> Option<String> {
         let ended = self.process.leave();
-        let last = ended.stderr.iter().rev().find(|line| !line.trim().is_empty());
-        last.map(|line| safe::line(line.trim()).into_owned())
+        let mut last: Vec<_> = ended
+            .stderr
+            .iter()
+            .rev()
+            .map(|line| line.trim())
+            .filter(|line| !line.is_empty())
+            .take(LAST_WORDS)
+            .collect();
+        last.reverse();
+        (!last.is_empty()).then(|| safe::line(&last.join("; ")).into_owned())
     }
 
     fn notify(&mut self, method: &str) {
