@@ -153,6 +153,16 @@ impl TenantTx {
         Ok(())
     }
 
+    /// Has the connection plan its statements anew, those behind foreign keys among them. A plan that was made while the
+    /// tables were empty may walk a whole tenant for each row: every index looks equally good then, and PostgreSQL keeps
+    /// the plan until the tables are first analyzed.
+    pub(crate) async fn plan_anew(&mut self) -> Result<(), sqlx::Error> {
+        if self.is_postgres() {
+            self.tx.run("DISCARD PLANS".into(), Vec::new()).await?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn is_postgres(&self) -> bool {
         matches!(self.tx, Transaction::Postgres(_))
     }
