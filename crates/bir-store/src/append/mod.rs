@@ -74,11 +74,11 @@ pub(crate) async fn within(
     who: &View,
     records: &[Record],
 ) -> Result<Vec<Appended>, Undone> {
+    let mut plan = plan::Plan::new(tx, who, records).await?;
+    plan.insert_runs(tx).await?;
     if records.len() >= MANY {
         tx.plan_anew().await?;
     }
-    let mut plan = plan::Plan::new(tx, who, records).await?;
-    plan.insert_runs(tx).await?;
     plan.insert_rows(tx).await?;
     plan.insert_losses(tx).await?;
     plan.finish(tx).await
