@@ -186,7 +186,9 @@ impl<'w, 'r> Walk<'w, 'r> {
                 if end == self.text.len() && self.cut.is_some() {
                     return Err(Broken);
                 }
-                if let Class::Secret(kind) = class {
+                if let Class::Secret(kind) = class
+                    && !look::spared(kind, &self.text[self.pos..end])
+                {
                     let placeholder = self.job.placeholder(kind, &self.text[self.pos..end]);
                     self.edits.push(Edit { start: self.pos, end, text: format!("\"{placeholder}\"") });
                 }
@@ -518,7 +520,7 @@ impl<'w, 'r> Walk<'w, 'r> {
             return Before::Nothing;
         }
         match said {
-            "-u" | "--user" | "--proxy-user" | "-U" => return Before::User,
+            "-u" | "--user" | "--proxy-user" | "-U" if !program_is(program, OWN_USER) => return Before::User,
             "-p" if program_is(program, &["sshpass"]) => return Before::Names(Class::Secret(Kind::Key)),
             "-a" if program_is(program, &["redis-cli"]) => return Before::Names(Class::Secret(Kind::Key)),
             _ => {}
@@ -564,6 +566,9 @@ impl<'w, 'r> Walk<'w, 'r> {
 }
 
 const MYSQL: &[&str] = &["mysql", "mysqldump", "mysqladmin", "mariadb", "mariadb-dump"];
+
+/// Programs whose `-u` is a user and a group, not a user and a password.
+const OWN_USER: &[&str] = &["docker", "podman", "nerdctl", "sudo", "chroot", "setpriv", "systemd-run"];
 
 fn program_is(program: Option<&str>, names: &[&str]) -> bool {
     program.is_some_and(|p| names.contains(&p.rsplit('/').next().unwrap_or(p)))
