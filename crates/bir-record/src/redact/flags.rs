@@ -1,6 +1,6 @@
 //! Secrets of command lines: `--password x`, `-u user:x`, `mysql -px`, `sshpass -p x`.
 
-use super::lex::{LONGEST_NAME, Value, shell_word, spaces};
+use super::lex::{LONGEST_NAME, Value, begins_line, shell_word, spaces};
 use super::names::Class;
 use super::placeholder::{Edit, Kind};
 use super::{Job, cookie, look};
@@ -60,7 +60,7 @@ impl Job<'_> {
         let bytes = text.as_bytes();
         let letter = *bytes.get(at + 1)?;
         if !matches!(letter, b'u' | b'p' | b'b' | b'a') {
-            return None;
+            return self.long_flag(text, at, out);
         }
         let before = &bytes[at.saturating_sub(PROGRAM_WITHIN)..at];
         let line = &before[before.iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1)..];
@@ -80,8 +80,27 @@ impl Job<'_> {
             b'a' if !attached && runs(&["redis-cli"]) => {
                 self.replace(text, value.start, value.end, Kind::Key, out)
             }
-            _ => None,
+            _ => self.long_flag(text, at, out),
         }
+    }
+
+    /// `tool -apiKey x`: a name after one dash.
+    fn long_flag(&self, text: &str, at: usize, out: &mut Vec<Edit>) -> Option<usize> {
+        let bytes = text.as_bytes();
+        let length =
+            bytes[at + 1..].iter().take(LONGEST_NAME).take_while(|b| b.is_ascii_alphanumeric()).count();
+        let end = at + 1 + length;
+        let gap = spaces(bytes, end);
+        if length < 4 || gap == end || at == 0 || bytes[at - 1] != b' ' || begins_line(bytes, at) {
+            return None;
+        }
+        let Class::Secret(kind) = self.classify(text.get(at + 1..end)?) else { return None };
+        let value = shell_word(bytes, gap)?;
+        let said = text.get(value.start..value.end)?;
+        if !value.quoted && (said.starts_with('-') || is_help(said) || !look::opaque(said, 6)) {
+            return None;
+        }
+        self.replace(text, value.start, value.end, kind, out)
     }
 
     /// `user:password` as one word.

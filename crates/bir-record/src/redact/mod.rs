@@ -19,6 +19,7 @@ mod assign;
 mod code;
 mod cookie;
 mod flags;
+mod forms;
 mod header;
 mod json;
 mod key;

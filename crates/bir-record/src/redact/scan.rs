@@ -8,7 +8,7 @@ use super::lex::spaces;
 use super::names::Class;
 use super::placeholder::{self, Edit, Kind};
 use super::shapes::{self, Found};
-use super::{Job, MOST_LEVELS, json, netrc, url};
+use super::{Job, MOST_LEVELS, forms, json, netrc, url};
 
 /// Bytes that any text may be read once more.
 const LEAST_AGAIN: usize = 4096;
@@ -67,6 +67,7 @@ pub(super) fn scan(job: &mut Job<'_>, text: &str, look: Look, out: &mut Vec<Edit
                 continue;
             }
             b':' if bytes[at..].starts_with(b"://") => url::credentials(text, at),
+            b':' => shapes::telegram(text, at),
             b'_' | b'.' => shapes::prefixed(text, at),
             b'-' if bytes[at..].starts_with(b"-----BEGIN ") => shapes::pem(text, at),
             b'-' => shapes::prefixed(text, at),
@@ -99,6 +100,7 @@ pub(super) fn scan(job: &mut Job<'_>, text: &str, look: Look, out: &mut Vec<Edit
     }
     if look != Look::Shapes {
         netrc::passwords(text, |found| more.push(found));
+        forms::find(job, text, |found| more.push(found));
     }
     if !more.is_empty() {
         add(job, text, more, first, out);

@@ -248,6 +248,17 @@ pub(super) fn aws_secrets(text: &str, mut found: impl FnMut(Found)) {
     }
 }
 
+/// A token of a Telegram bot, whose colon is at `at`: its number and 35 characters.
+pub(super) fn telegram(text: &str, at: usize) -> Option<Found> {
+    let bytes = text.as_bytes();
+    let digits = bytes[..at].iter().rev().take(12).take_while(|b| b.is_ascii_digit()).count();
+    let start = at - digits;
+    let end = run(bytes, at + 1, Body::Dashed);
+    let free = begins(bytes, start) || bytes[..start].ends_with(b"bot");
+    ((8..=11).contains(&digits) && free && end - at == 36 && look::opaque(text.get(at + 1..end)?, 35))
+        .then_some(Found { start, end, kind: Kind::Token })
+}
+
 /// Whether this is `user:password` in base64.
 pub(super) fn is_basic(run: &str) -> bool {
     let decoded = STANDARD

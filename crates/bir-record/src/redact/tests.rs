@@ -121,6 +121,25 @@ fn forms_in_text() {
         "private_key: S3cr3tValue\n",
         "connection_string: \"Server=db;User Id=sa;Password=S3cr3tValue\"\n",
         "password = S3cr3tValue:x\n",
+        "db:\n  password: |\n    S3cr3tValue\n  user: x\n",
+        "password: >-\n  S3cr3tValue\n",
+        "<add key=\"ApiKey\" value=\"S3cr3tValue\"/>",
+        "curl --user=u:S3cr3tValue https://h",
+        "ALTER USER bob WITH PASSWORD 'S3cr3tValue';",
+        "CREATE USER bob IDENTIFIED BY 'S3cr3tValue';",
+        "tool -apiKey S3cr3tValue run",
+        "setx API_KEY S3cr3tValue",
+        "aws configure set aws_secret_access_key S3cr3tValue",
+        "npm config set //registry.example.com/:_authToken S3cr3tValue",
+        "user.setPassword(\"S3cr3tValue\");",
+        "define('DB_PASSWORD', 'S3cr3tValue');",
+        "define('DB_PASSWORD','S3cr3tValue');",
+        "password\tS3cr3tValue\n",
+        "password -> S3cr3tValue",
+        "PASSWORD==\"S3cr3tValue\"",
+        "db.example.com:5432:app:bob:S3cr3tValue\n",
+        "12345678:AAS3cr3tValue0123456789abcdefghijkl",
+        "**Password:** `S3cr3tValue`",
     ] {
         let out = r.text(text);
         let out = out.as_str();
@@ -162,6 +181,13 @@ fn forms_that_are_none() {
         "API_KEY=your_api_key_here\nTOKEN=YOUR_API_KEY\n",
         "GET /reset?token=:token",
         "pin: 13\n",
+        "description: |\n  about passwords\n",
+        "define('WP_DEBUG', 'true'); setName(\"bob\");",
+        "fn token() -> Token; if token == other {}",
+        "docker run --user=bob:staff alpine",
+        "password\tuser\n",
+        "src/a.rs:5432:app:bob:x\n",
+        "git diff -token of the page",
     ] {
         assert_eq!(r.text(text).as_str(), text);
     }
@@ -171,4 +197,14 @@ fn forms_that_are_none() {
     ] {
         assert_eq!(payload(&r, json), json);
     }
+}
+
+#[test]
+fn the_response_of_a_digest_goes() {
+    let hex = "0123456789abcdef0123456789abcdef";
+    let text = format!("Authorization: Digest username=\"bob\", realm=\"x\", response=\"{hex}\"");
+    let out = redactor().text(&text);
+    assert!(!out.as_str().contains(hex), "{}", out.as_str());
+    let plain = format!("response=\"{hex}\"");
+    assert_eq!(redactor().text(&plain).as_str(), plain);
 }

@@ -449,6 +449,12 @@ const TEXTS: &[OfText] = &[
     ("arithmetic", |r| {
         format!("tokens = {} * 4\ntoken_count += 1\npass += 2\nkey == other_key\n", r.below(99))
     }),
+    ("SQL, prepared", |r| {
+        format!("UPDATE users SET password = ?, token = :token WHERE id = {}", r.below(99))
+    }),
+    ("files of keys", |_| {
+        "SSL_KEY=/etc/ssl/key.pem\nprivate_key: /etc/x.pem\nssh_key: ~/.ssh/id_rsa\n".into()
+    }),
     ("questions", |r| {
         format!("Which token: A or B? What is the password policy of {}? Is secret=true allowed?", r.word())
     }),

@@ -504,6 +504,30 @@ const IN_TEXTS: &[Maker] = &[
         let v = value(r);
         text("printed environment", format!("HOME=/root\nLANG=C\n{}={v}\nTERM=xterm\n", variable(r)), v)
     },
+    |r| {
+        let v = value(r);
+        text("YAML, a block", format!("db:\n  user: app\n  password: |\n    {v}\n  port: 5432\n"), v)
+    },
+    |r| {
+        let v = r.password("");
+        text("XML, attributes", format!("<add key=\"ApiKey\" value=\"{v}\"/>"), v)
+    },
+    |r| {
+        let v = r.password("");
+        text("SQL", format!("CREATE USER bob IDENTIFIED BY '{v}';"), v)
+    },
+    |r| {
+        let v = r.password("");
+        text("call", format!("define('DB_PASSWORD', '{v}');"), v)
+    },
+    |r| {
+        let v = r.chars(ALNUM, 40);
+        text("configure set", format!("aws configure set aws_secret_access_key {v}"), v)
+    },
+    |r| {
+        let v = r.password("");
+        text("pgpass", format!("db.example.com:5432:app:bob:{v}\n"), v)
+    },
 ];
 
 /// The `n`-th kind.
