@@ -219,7 +219,10 @@ impl<'a, O: Open> Worker<'a, O> {
                     self.queue.set_deaf(true);
                     (self.say)(Level::Info, PASSTHROUGH);
                 }
-                News::Stance(_) => self.queue.set_deaf(self.off),
+                News::Stance(_) => {
+                    self.queue.is_decided();
+                    self.queue.set_deaf(self.off);
+                }
                 News::Ship => {
                     if let Some((_, keep)) = &mut self.opened {
                         keep.ship();
