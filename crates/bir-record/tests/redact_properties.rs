@@ -136,7 +136,21 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 /// Inputs that once went wrong.
-const FOUND: &[&str] = &["\"eyJtruncated.\"", "eyJtruncated."];
+const FOUND: &[&str] = &[
+    "\"eyJtruncated.\"",
+    "eyJtruncated.",
+    // Control characters beside a secret of an argument list.
+    "[\"curl\",\"-u\",\"b\u{15}ob:S3cr3tValue\"]",
+    "[\"mysql\",\"-pS3cr3t\u{15}Value\"]",
+    // What takes the place of U+0000 counts as a letter.
+    "{\"a\"token\":\"\0\"",
+    "no://b\0\u{1}3\u{fffd}s)@ord",
+    // Escapes that are none.
+    "\"\\ud800 \\u+041 \u{8}\"",
+    // The colons of a placeholder.
+    r#"["curl","-u","bm&sig=e a lC pqss=3cr","-H","x"]"#,
+    "curl -u bm?sig=e,a:b and https://b&sig=e@c:d",
+];
 
 #[test]
 fn what_once_went_wrong() {
