@@ -17,6 +17,7 @@ fn secrets_go_and_stay_gone() {
         r#"{"x-api-key":"S3cr3tValue","n":1.00}"#,
         r#"{"env":{"ANY":"S3cr3tValue","PATH":"/bin"}}"#,
         r#"{"env":["ANY=S3cr3tValue"]}"#,
+        r#"{"password":{"truncated":true,"originalBytes":"S3cr3tValue"}}"#,
         r#"[{"name":"API_KEY","value":"S3cr3tValue"}]"#,
         r#"[{"value":"S3cr3tValue","name":"API_KEY"}]"#,
         r#"["tool","--password","S3cr3tValue"]"#,

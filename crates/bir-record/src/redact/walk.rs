@@ -282,7 +282,11 @@ impl<'w, 'r> Walk<'w, 'r> {
             let mut member = match class {
                 Class::Secret(_) if schema && members::describes_schema(name) => Class::Plain,
                 // The size in a marker of our own.
-                Class::Secret(_) | Class::Env(_) | Class::Cookie if name == "originalBytes" => Class::Plain,
+                Class::Secret(_) | Class::Env(_) | Class::Cookie
+                    if name == "originalBytes" && self.counts(key.end + 1) =>
+                {
+                    Class::Plain
+                }
                 Class::Secret(kind) => Class::Secret(kind),
                 Class::Env(all) if members::harmless_variable(name, all) => Class::Plain,
                 Class::Env(_) => Class::Secret(Kind::Env),
@@ -327,6 +331,13 @@ impl<'w, 'r> Walk<'w, 'r> {
                 _ => return Err(Broken),
             }
         }
+    }
+
+    /// Whether the value of the member whose name ends at `at` is a number without a sign.
+    fn counts(&self, at: usize) -> bool {
+        let bytes = self.text.as_bytes();
+        let colon = json::space(bytes, at);
+        bytes.get(json::space(bytes, colon + 1)).is_some_and(u8::is_ascii_digit)
     }
 
     /// What the name between `start` and `end` makes of the value that it belongs to.
