@@ -157,8 +157,10 @@ impl Redactor {
             }
             head = &text[..end];
         }
+        // First, since it may make a secret of what was none.
+        let head = without_nul(head);
         let mut job = Job::new(self);
-        let mut out = job.settled(head);
+        let mut out = job.settled(&head);
         for _ in 0..MOST_ROUNDS {
             if out.len() <= MAX_TEXT {
                 break;
@@ -168,18 +170,14 @@ impl Redactor {
         if out.len() > MAX_TEXT {
             out = truncate::cut_text(&out, MAX_TEXT);
         }
-        if out.contains('\0') {
-            out = out.replace('\0', "\u{fffd}");
-            out = truncate::cut_text(&out, MAX_TEXT);
-        }
         RedactedText(out)
     }
 
-    /// A name (of a tool, a server) without secrets; only shapes are looked for.
+    /// A name (of a tool, a server) without secrets and U+0000; only shapes are looked for.
     #[must_use]
     pub fn name(&self, name: &str) -> String {
         let mut job = Job::new(self);
-        let mut said = name.to_owned();
+        let mut said = without_nul(name).into_owned();
         for _ in 0..MOST_ROUNDS {
             let mut edits = Vec::new();
             job.shapes(&said, &mut edits);
@@ -207,6 +205,11 @@ impl Redactor {
         }
         if json.len() <= MAX_PAYLOAD { json } else { placeholder::marker(original_bytes) }
     }
+}
+
+/// U+FFFD for U+0000.
+fn without_nul(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { Cow::Borrowed(text) }
 }
 
 /// UTF-8, mended where it is none.
