@@ -15,7 +15,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A session of a few calls that must go as if nobody recorded.
 fn session(setup: Setup) -> String {
@@ -192,6 +192,21 @@ fn a_standalone_run_is_shipped_while_it_lives_and_leaves_the_spool() {
     next.ask(call("1", "echo", "{}"));
     wait_until("the run is finished", || has(|r| matches!(r, Record::Finish(_))));
     assert_eq!(next.finish(), 0);
+}
+
+/// As `bir wrap` writes it: no `--standalone`, and no installation that could claim the run.
+#[test]
+fn a_call_of_a_plain_entry_is_booked_when_it_is_made() {
+    let hub = Hub::start(true);
+    let mut front = hub.setup(front(Script::new())).start().open();
+    let begun = Instant::now();
+    front.ask(call("1", "echo", r#"{"n":1}"#));
+    let is_end = |r: &Record| matches!(r, Record::Step(step) if step.step_type == StepType::ToolResponse);
+    wait_until("the end of the call is booked", || hub.booked().iter().any(is_end));
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(8), "booked after {took:?}: it waited for the window");
+    assert!(!hub.booked().iter().any(|r| matches!(r, Record::Finish(_))), "the session lives");
+    assert_eq!(front.finish(), 0);
 }
 
 #[test]
