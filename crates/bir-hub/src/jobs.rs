@@ -81,8 +81,10 @@ pub(crate) fn sweep(
 ) {
     use bir_record::hub::{Destination, HubClient, Origin, Token};
     use bir_record::ship::{Level, Log};
-    let (config, warnings) = bir_record::config::Config::load(state_dir);
-    for warning in warnings {
+    let loaded = bir_record::config::Config::load(state_dir);
+    // What is spooled was kept while the file was understood; that it is not now stops recorders, and no shipping.
+    let config = loaded.config;
+    for warning in loaded.warnings.into_iter().chain(loaded.unclear) {
         tracing::warn!("{warning}");
     }
     let spool = bir_record::spool::Spool::new(state_dir, config.record.spool_limit);
