@@ -1,5 +1,7 @@
-//! What the hub does on its own: retention, expired tokens, and in the embedded hub the spool of its state directory.
+//! What the hub does on its own: retention, expired tokens, and in the embedded hub the spool of its state directory and whether
+//! that directory is still its own.
 
+use crate::embedded::StateDir;
 use bir_service::clock::{Clock as _, SystemClock};
 use bir_store::Store;
 use std::sync::Arc;
@@ -114,4 +116,22 @@ pub(crate) fn sweep(
             }
         }
     });
+}
+
+/// The state directory is looked at this often.
+const LOOK: Duration = Duration::from_secs(5);
+/// So many looks in a row have to find it lost: one may fall between two steps of whoever moves a directory.
+const LOOKS: u32 = 2;
+
+/// Ends when the state directory is this hub's no more: clients would never find it again, and `bir down` neither.
+pub(crate) async fn lost(dir: &StateDir, instance: &str) -> &'static str {
+    let mut found = 0;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        match dir.lost(instance) {
+            None => found = 0,
+            Some(why) if found + 1 >= LOOKS => return why,
+            Some(_) => found += 1,
+        }
+    }
 }
