@@ -2,7 +2,7 @@
 
 use crate::error::CommandError;
 use crate::say;
-use bir_record::config::Config;
+use bir_record::config::{Config, Loaded};
 use bir_record::hub::{Destination, HubClient};
 use bir_record::spool::Spool;
 use bir_record::{ship, state_dir};
@@ -18,6 +18,8 @@ pub(crate) struct Home {
     /// Absolute.
     pub(crate) dir: PathBuf,
     pub(crate) config: Config,
+    /// Why nothing is recorded: the configuration is not understood.
+    pub(crate) unclear: Option<String>,
 }
 
 impl Home {
@@ -32,11 +34,14 @@ impl Home {
                 "it is not known where your files are; set HOME, or BIR_HOME to a directory for bir",
             )
         })?;
-        let (config, warnings) = Config::load(&dir);
+        let Loaded { config, warnings, unclear } = Config::load(&dir);
         for warning in warnings {
             say(format_args!("warning: {warning}"));
         }
-        Ok(Self { dir, config })
+        if let Some(why) = &unclear {
+            say(format_args!("warning: nothing is recorded: {why}; mend the file in {}", dir.display()));
+        }
+        Ok(Self { dir, config, unclear })
     }
 
     /// Makes the directory, for this user alone.

@@ -72,6 +72,27 @@ fn without_a_hub_each_command_names_the_next() {
 }
 
 #[test]
+fn a_configuration_that_is_not_understood_is_told_as_recording_that_is_off() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.state()).unwrap();
+    std::fs::write(home.state().join("config.toml"), "[record]\nexclude = ['github']\n").unwrap();
+    let said = home.bir(&["status"]);
+    assert_eq!(said.status, Some(0), "{said:?}");
+    let off = "recording off: config.toml line 2, column 12: `github` in record.exclude is not understood";
+    assert!(said.out.contains(off), "{said:?}");
+    let told = home.bir(&["status", "--json"]).json();
+    let off = &told["off"];
+    assert_eq!((&off["everywhere"], &off["by"]), (&true.into(), &"config.toml".into()), "{told}");
+    assert!(off["why"].as_str().unwrap().starts_with("config.toml line 2"), "{told}");
+    // What switches it off by will goes first, and mended is mended.
+    std::fs::write(home.state().join("off"), "").unwrap();
+    assert!(home.bir(&["status"]).out.contains("recording off (the file off)"));
+    std::fs::remove_file(home.state().join("off")).unwrap();
+    std::fs::write(home.state().join("config.toml"), "[record]\nexclude = ['server:github']\n").unwrap();
+    assert!(home.bir(&["status"]).ok().contains("recording on\n"));
+}
+
+#[test]
 fn a_home_that_cannot_be_had_is_named() {
     let home = home();
     let said = |command: &mut std::process::Command| Said::from(command.output().unwrap());

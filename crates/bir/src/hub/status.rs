@@ -48,13 +48,20 @@ pub(crate) enum Off {
     Everywhere(&'static str),
     /// In these directories and below.
     In(Vec<String>),
+    /// Everywhere, since the configuration is not understood, and why.
+    Unclear(String),
 }
 
 /// Says how things are.
 pub(crate) fn run(args: &StatusArgs) -> Result<(), CommandError> {
     let home = Home::find()?;
     let hub = block_on(look(&home))?;
-    let (spool, off) = (home.spool().stats(), off(&home.dir));
+    let spool = home.spool().stats();
+    let off = match (off(&home.dir), &home.unclear) {
+        (by @ Off::Everywhere(_), _) => by,
+        (_, Some(why)) => Off::Unclear(why.clone()),
+        (off, None) => off,
+    };
     if args.json {
         return Ok(out::json(&as_json(&home, &hub, &spool, &off))?);
     }
@@ -134,7 +141,9 @@ fn as_json(home: &Home, hub: &Hub, spool: &SpoolStats, off: &Off) -> Value {
         Off::No => (false, None, Vec::new()),
         Off::Everywhere(by) => (true, Some(*by), Vec::new()),
         Off::In(list) => (false, None, list.clone()),
+        Off::Unclear(_) => (true, Some(bir_record::config::FILE), Vec::new()),
     };
+    let why = if let Off::Unclear(why) = off { Some(why) } else { None };
     json!({
         "stateDir": home.dir,
         "hub": {
@@ -143,7 +152,7 @@ fn as_json(home: &Home, hub: &Hub, spool: &SpoolStats, off: &Off) -> Value {
         },
         "console": hub.url.as_ref().map(|url| format!("{url}/")),
         "spool": { "runs": spool.runs, "segments": spool.segments, "bytes": spool.bytes, "oldest": spool.oldest },
-        "off": { "everywhere": everywhere, "by": by, "directories": directories },
+        "off": { "everywhere": everywhere, "by": by, "why": why, "directories": directories },
         "lastRun": hub.last,
     })
 }
@@ -177,6 +186,7 @@ fn page(hub: &Hub, spool: &SpoolStats, off: &Off, zone: &TimeZone) -> String {
         match off {
             Off::No => paint::good("on"),
             Off::Everywhere(by) => paint::warn(&format!("off ({by})")),
+            Off::Unclear(why) => paint::warn(&format!("off: {}", safe::line(why))),
             Off::In(list) => format!("off in {}", safe::line(&list.join(", "))),
         },
     );
