@@ -143,10 +143,10 @@ pub(crate) fn logout(args: &LogoutArgs) -> Result<(), CommandError> {
             say("nobody is signed in");
             return Ok(());
         };
-        let destination = Destination::new(url, login.bearer().cloned(), Origin::Login);
-        let mut client = HubClient::new(&home.dir, destination);
-        // Outside of the lock: an access token that has ended is refreshed under it, so that the family can be revoked.
-        let revoked = client.post("/auth/logout", &json!({})).await;
+        let revoked = match &login.refresh_token {
+            Some(token) => Some(revoke(&home, url, token).await),
+            None => None,
+        };
         let _held = Credentials::lock(&home.dir, LOCK).await?;
         let mut credentials = Credentials::load(&home.dir)?;
         credentials.servers.remove(url);
@@ -154,25 +154,30 @@ pub(crate) fn logout(args: &LogoutArgs) -> Result<(), CommandError> {
             credentials.current = None;
         }
         credentials.save(&home.dir)?;
-        let gone = match &revoked {
-            Ok(_) => true,
-            // The hub does not know the token any more.
-            Err(e) => e.status() == Some(401),
-        };
+        let gone = matches!(revoked, Some(Ok(())));
         if args.json {
             return Ok(out::json(&json!({ "url": url, "removed": true, "revoked": gone }))?);
         }
         say(format_args!("signed out of {url}"));
-        if let Err(e) = revoked.map_err(CommandError::from)
-            && !gone
-        {
-            say(format_args!(
+        match revoked {
+            Some(Ok(())) => {}
+            Some(Err(e)) => say(format_args!(
                 "warning: the hub was not told, and its tokens end by themselves: {}",
-                safe::line(&e.to_string())
-            ));
+                safe::line(&CommandError::from(e).to_string())
+            )),
+            None => {
+                say("note: the token that was removed here is valid until it is revoked in the hub's console")
+            }
         }
         Ok(())
     })
+}
+
+/// Has the hub revoke the sign-in. Any refresh token of it will do, one that another program has used meanwhile too; so
+/// nothing is locked while the hub is waited for, and no access token is needed, which may have ended.
+async fn revoke(home: &Home, url: &str, refresh: &Token) -> Result<(), HubError> {
+    let mut client = HubClient::new(&home.dir, Destination::new(url, None, Origin::Environment));
+    client.post("/auth/logout", &json!({ "refreshToken": refresh.reveal() })).await.map(drop)
 }
 
 /// A refusal of a sign-in in words that say what to do.
