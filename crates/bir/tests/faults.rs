@@ -119,10 +119,13 @@ fn a_later_hub_asks_for_an_upgrade_and_another_program_is_no_hub() {
     stub.on("GET /health", [Reply::Json(404, "<html>".into())]);
     let said = home.bir(&["login", "--server", &stub.url, "--device"]).fails(1);
     assert!(said.contains("is that a hub? check the address"), "{said}");
-    for (url, part) in
-        [("nonsense", "must begin with http"), ("https://no-such-host.invalid", "cannot resolve")]
-    {
-        let said = home.bir(&["login", "--server", url, "--device"]).fails(1);
+    for (url, status, part) in [
+        ("127.0.0.1:7511", 2, "did you mean `--server http://127.0.0.1:7511`?"),
+        ("hub.example.com/", 2, "did you mean `--server https://hub.example.com`?"),
+        ("ftp://x", 2, "begins with http:// or https://"),
+        ("https://no-such-host.invalid", 1, "cannot resolve"),
+    ] {
+        let said = home.bir(&["login", "--server", url, "--device"]).fails(status);
         assert!(said.contains(part), "{said}");
     }
 }
