@@ -171,6 +171,9 @@ fn a_password_is_read_from_stdin_and_a_refusal_tells_nothing_of_it() {
         ],
     );
     let home = Home::new();
+    let spool = home.state().join("spool");
+    std::fs::create_dir_all(&spool).unwrap();
+    std::fs::write(spool.join("run_01970000-0000-7000-8000-000000000001-000001.spool"), "").unwrap();
     let login = |last: &str| {
         let mut args = vec!["login", "--server", &stub.url, "--email", "a@b.c", "--password-stdin"];
         args.extend(Some(last).filter(|last| !last.is_empty()));
@@ -180,8 +183,11 @@ fn a_password_is_read_from_stdin_and_a_refusal_tells_nothing_of_it() {
         child.stdin.take().unwrap().write_all(b"hunter2-long\n").unwrap();
         common::Said::from(child.wait_with_output().unwrap())
     };
-    let said = login("").fails(1);
+    let said = login("").err;
     assert!(said.contains("does not know this e-mail address") && !said.contains("hunter2"), "{said}");
+    // What waits goes there too, which is told before anybody is signed in.
+    assert!(said.starts_with("note: 1 run waits here and will be sent to http://127.0.0.1:"), "{said}");
+    std::fs::remove_dir_all(&spool).unwrap();
     assert!(login("").fails(1).contains("wait a minute"));
     assert_eq!(login("--json").json()["email"], "a@b.c");
     assert!(stub.asked("POST /auth/login")[2].body.contains("hunter2-long"));
