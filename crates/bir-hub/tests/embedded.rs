@@ -272,6 +272,13 @@ fn a_team_begins_with_people_from_the_command_line() {
         all.extend(["--store", &store]);
         run(&home, &all, stdin)
     };
+    // A slip in the path makes no store.
+    for args in [&["list"][..], &["set-password", "--email", "a@example.com"]] {
+        let done = user(args, "correct horse\n");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.code() == Some(1) && said.contains("`bir-hub migrate --store sqlite:"), "{said}");
+        assert!(!dir.path().join("team.db").exists(), "{args:?}");
+    }
     let added = user(&["add", "--email", "a@example.com", "--role", "admin"], "correct horse\n");
     assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
     for (args, stdin, part) in [

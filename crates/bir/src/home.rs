@@ -3,7 +3,7 @@
 use crate::error::CommandError;
 use crate::say;
 use bir_record::config::{Config, Loaded};
-use bir_record::hub::{Destination, HubClient};
+use bir_record::hub::{Destination, HubClient, HubError};
 use bir_record::spool::Spool;
 use bir_record::{ship, state_dir};
 use std::path::PathBuf;
@@ -12,6 +12,10 @@ use std::time::Duration;
 
 /// Budget for shipping what others left in the spool before runs are shown.
 const SWEEP: Duration = Duration::from_secs(2);
+
+/// What to do about a hub of this machine that was ended.
+pub(crate) const NOT_RUNNING: &str =
+    "the hub of this machine is not running; `bir up` starts it (your runs are kept)";
 
 /// The state directory and what is decided in it.
 pub(crate) struct Home {
@@ -73,7 +77,15 @@ impl Home {
     ///
     /// None is known, or `credentials.json` cannot be used.
     pub(crate) fn client(&self) -> Result<HubClient, CommandError> {
-        Ok(HubClient::find(&self.dir, self.config.hub.as_deref())?)
+        HubClient::find(&self.dir, self.config.hub.as_deref()).map_err(|e| match e {
+            HubError::NoHub if self.has_runs() => CommandError::failed(NOT_RUNNING),
+            e => e.into(),
+        })
+    }
+
+    /// Whether the hub of this machine has run here before; its store is kept then.
+    pub(crate) fn has_runs(&self) -> bool {
+        self.dir.join("hub.db").exists()
     }
 
     /// The spool.

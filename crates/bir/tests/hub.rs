@@ -122,14 +122,14 @@ fn the_hub_comes_up_once_and_goes_down() {
         calm(&home.bir(&["up"]).ok(), &home),
         "the hub runs already at http://127.0.0.1:PORT (process PID)\n\
          console  http://127.0.0.1:PORT/signin?ticket=TICKET\n         \
-         this link signs you in, once\n\
+         this link signs you in, once, within 10 minutes\n\
          stop it with `bir down`; see it with `bir status`\n"
     );
     assert_eq!(
         calm(&home.bir(&["status"]).ok(), &home),
         format!(
             "hub       http://127.0.0.1:PORT  on this machine  answers  version {}, process PID\n\
-             console   http://127.0.0.1:PORT/\n\
+             console   http://127.0.0.1:PORT/  `bir up` prints a link that signs you in (once, within 10 minutes)\n\
              waiting   nothing\n\
              recording on\n\
              last run  none yet; put a server behind the recorder with `bir wrap`, or try `bir demo`\n",
@@ -145,6 +145,14 @@ fn the_hub_comes_up_once_and_goes_down() {
     assert_eq!(home.bir(&["down", "--json"]).json()["ended"], true);
     assert!(procs::wait_gone(&[hub], Duration::from_secs(20)).is_empty());
     assert!(!home.state().join("hub.json").exists());
+    let said = home.bir(&["runs", "list"]).fails(1);
+    assert!(
+        said.ends_with("the hub of this machine is not running; `bir up` starts it (your runs are kept)"),
+        "{said}"
+    );
+    assert!(
+        home.bir(&["status"]).ok().starts_with("hub       the hub of this machine is not running; `bir up`")
+    );
 }
 
 #[test]
@@ -192,7 +200,7 @@ fn the_demo_records_a_run_and_the_runs_are_there_to_be_read() {
     assert_eq!(
         ending,
         "open    http://127.0.0.1:PORT/signin?ticket=TICKET&next=/runs/run_ID\n        \
-         the run in your browser; this link signs you in, once\n\
+         the run in your browser; this link signs you in, once, within 10 minutes\n\
          next    BIR runs list\n        \
          BIR runs show last --full\n        \
          BIR wrap --test -- COMMAND   records a server of your own\n\
@@ -220,9 +228,12 @@ fn the_demo_records_a_run_and_the_runs_are_there_to_be_read() {
     assert!(home.bir(&["runs", "show", "x"]).fails(2).contains("is no run"));
 
     assert!(home.bir(&["runs", "grep", "Paris"]).ok().contains("sample/lookup"));
-    assert_eq!(home.bir(&["runs", "grep", "pARIS", "--case", "--json"]).ok(), "[]\n");
+    let none = home.bir(&["runs", "grep", "pARIS", "--case", "--json"]);
+    assert_eq!((none.status, none.out.as_str(), none.err.as_str()), (Some(1), "[]\n", ""));
+    assert_eq!(home.bir(&["runs", "grep", "pARIS", "--case"]).fails(1), "no call holds this text");
+    assert_eq!(home.bir(&["runs", "show"]).ok(), home.bir(&["runs", "show", "last"]).ok());
     let none = home.bir(&["runs", "list", "--server", "other"]);
-    assert_eq!((none.out.as_str(), none.err.as_str()), ("", "no run is of this kind\n"));
+    assert_eq!((none.out.as_str(), none.err.as_str()), ("", "no run matches\n"));
     assert!(
         home.bir(&["runs", "diff", "last", "last"])
             .ok()

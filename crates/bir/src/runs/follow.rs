@@ -343,7 +343,7 @@ impl Shown {
     fn end(&self, data: &Value) -> Result<(), CommandError> {
         if !self.json {
             let run: Summary = read(data)?;
-            let took = time::span(run.span(run.last_at));
+            let took = run.took(run.last_at);
             out::print(&format!(
                 "{}\n",
                 paint::dim(&format!("the run is over: {} calls in {took}", run.calls))
