@@ -146,7 +146,7 @@ const FOUND: &[&str] = &[
     // Escapes that are none.
     "\"\\ud800 \\u+041 \u{8}\"",
     // The colons of a placeholder.
-    "[\"curl\",\"-u\",\"b\u{fffd}\u{fffd}\u{16c}\0m&sig=e a lC pqss=3cr\0\0\0\0\0\0\0\0\0\0\03.2aloe\",\"-H\",\"C e\u{fffd}3cr\0nar:\0",
+    "[\"curl\",\"-u\",\"b\u{fffd}\u{fffd}\u{16c}\u{0}m&sig=e a lC pqss=3cr\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}3.2aloe\",\"-H\",\"C e\u{fffd}3cr\u{0}nar:\u{0}",
 ];
 
 #[test]

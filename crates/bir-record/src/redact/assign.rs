@@ -4,7 +4,7 @@
 //! Text is not only configuration: it is prose and program code too. So a bare value has to stand as one stands in a file of settings (alone on
 //! its line, tight after `=`, quoted), or to look like a secret; types, references, calls and words of help texts are left alone.
 
-use super::code::{is_code, is_type, word};
+use super::code::{is_alias, is_code, is_parameter, is_type, word};
 use super::header::{self, Lines};
 use super::lex::{
     LONGEST_NAME, Value, bare_end, begins_line, ends_line, listed, name_before, name_byte, quoted, spaces,
@@ -35,7 +35,7 @@ impl Job<'_> {
             return None;
         }
         let said = text.get(start..end)?;
-        if said.is_empty() || look::harmless(said) {
+        if said.is_empty() || look::harmless(said) || look::spared(kind, said) {
             return None;
         }
         if let Some(end) = placeholder::end_at(text.as_bytes(), start) {
@@ -73,7 +73,7 @@ impl Job<'_> {
         } else if next == b':' || before == b':' || next == b'=' {
             return None;
         }
-        let name = name_before(bytes, sign)?;
+        let mut name = name_before(bytes, sign)?;
         let mut said = text.get(name.start..name.end)?;
         let mut class = self.classify(said);
         let query = equals && name.start > 0 && matches!(bytes[name.start - 1], b'?' | b'&');
@@ -89,6 +89,21 @@ impl Job<'_> {
             }
             Class::Plain if query && is_signature(said) => class = Class::Secret(Kind::Url),
             Class::Plain if query && said == "code" => class = Class::WeakKey,
+            Class::Plain if name.start > 0 && !bytes[name.start - 1].is_ascii() => {
+                // `contraseña: …`
+                let mut from = name.start;
+                while from > 0
+                    && name.end - from < LONGEST_NAME
+                    && (name_byte(bytes[from - 1]) || !bytes[from - 1].is_ascii())
+                {
+                    from -= 1;
+                }
+                if let Some(whole) = text.get(from..name.end) {
+                    said = whole;
+                    class = self.classify(said);
+                    name.start = from;
+                }
+            }
             _ => {}
         }
         let kind = match class {
@@ -165,6 +180,14 @@ impl Job<'_> {
             return None;
         }
         let alone = begins_line(bytes, name.start) && ends_line(bytes, ends);
+        // `token = 0`, `token = :token`, `password: *default`
+        let single = !query && bare.len() == 1 && bare.as_bytes()[0].is_ascii_digit();
+        if single
+            || (equals && is_parameter(bare, said, name.spaced, query))
+            || (colon && alone && is_alias(bare))
+        {
+            return None;
+        }
         let structured =
             name.quote.is_some() || listed(bytes, name.start) || is_header(bytes, name.start, said, ends);
         let takes = match class {

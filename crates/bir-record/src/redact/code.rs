@@ -45,3 +45,17 @@ pub(super) fn is_type(bytes: &[u8], value: &str, end: usize) -> bool {
 pub(super) fn word(value: &str) -> bool {
     value.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_')
 }
+
+/// `:token`, `@token`: a place of a statement that is prepared, or of a route.
+pub(super) fn is_parameter(value: &str, name: &str, spaced: bool, query: bool) -> bool {
+    let Some(rest) = value.strip_prefix([':', '@']) else { return false };
+    let named = !rest.is_empty() && rest.len() <= 32 && word(rest);
+    named && (spaced || rest.eq_ignore_ascii_case(name) || (query && value.starts_with(':')))
+}
+
+/// `*default`, which in YAML stands for what is written elsewhere.
+pub(super) fn is_alias(value: &str) -> bool {
+    value.strip_prefix('*').is_some_and(|rest| {
+        !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-'))
+    })
+}

@@ -42,6 +42,10 @@ impl Job<'_> {
         let length = value[..most].find([' ', '\t']);
         let first = &value[..length.unwrap_or(most)];
         let alone = length.is_none() && most == value.len();
+        // `"Bearer " + token`
+        if alone && ["bearer", "basic", "token"].iter().any(|w| first.eq_ignore_ascii_case(w)) {
+            return None;
+        }
         if alone && (sure && !is_code(first, "") || look::opaque(first, 6)) || look::opaque(first, 12) {
             let stop = start + value.find([' ', '\t']).unwrap_or(value.len());
             return self.replace(text, start, stop, Kind::Key, out);

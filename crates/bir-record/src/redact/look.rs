@@ -1,5 +1,7 @@
 //! What a value looks like: a secret, a reference to one, or a word that stands where a secret would.
 
+use super::placeholder::Kind;
+
 /// Words that stand where a secret would and are none.
 const HARMLESS: &[&str] = &[
     "none",
@@ -64,6 +66,10 @@ pub(super) fn harmless(value: &str) -> bool {
     if HARMLESS.iter().any(|w| w.eq_ignore_ascii_case(v)) {
         return true;
     }
+    // Places of a statement that is prepared: ?, %s, %(name)s.
+    if matches!(v, "?" | "%s" | "%d") || v.starts_with("%(") && v.ends_with(")s") || stands_for_yours(v) {
+        return true;
+    }
     // ********, xxxx, ...
     if bytes.len() > 2
         && matches!(first, b'*' | b'x' | b'X' | b'.' | b'-' | b'_')
@@ -105,6 +111,33 @@ pub(super) fn harmless(value: &str) -> bool {
         ]
         .iter()
         .any(|p| v.starts_with(p))
+}
+
+/// `your_api_key_here`.
+fn stands_for_yours(v: &str) -> bool {
+    v.get(..4).is_some_and(|w| w.eq_ignore_ascii_case("your"))
+        && matches!(v.as_bytes().get(4), Some(b'_' | b'-'))
+        && v.bytes().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-'))
+}
+
+/// A value that stays under a name of this kind, though another one would go.
+pub(super) fn spared(kind: Kind, v: &str) -> bool {
+    match kind {
+        Kind::KeyFile => place(v),
+        Kind::AnyKey => v.len() <= 3,
+        Kind::Pin => !(4..=12).contains(&v.len()) || !v.bytes().all(|b| b.is_ascii_digit()),
+        _ => false,
+    }
+}
+
+/// The place of a file, told from base64, which may begin with a slash and hold more of them, but no dot, dash or underscore.
+fn place(v: &str) -> bool {
+    let rooted = ["/", "~/", "./", "../"].iter().any(|p| v.starts_with(p)) || v.get(1..3) == Some(":\\");
+    rooted
+        && v.len() <= LONGEST_REFERENCE
+        && v.bytes().all(|b| b.is_ascii_alphanumeric() || b"/\\:._-~ ".contains(&b))
+        && (v.bytes().any(|b| matches!(b, b'.' | b'-' | b'_' | b'~' | b'\\'))
+            || v.bytes().all(|b| b == b'/' || b.is_ascii_lowercase()))
 }
 
 #[derive(Default)]
@@ -219,6 +252,13 @@ mod tests {
             "$(cat token.txt)",
             "required",
             "$env:TOKEN",
+            "?",
+            "%s",
+            "%(token)s",
+            "$1",
+            "your_api_key_here",
+            "YOUR_API_KEY",
+            "your-token",
         ] {
             assert!(harmless(v), "{v}");
         }
@@ -231,10 +271,25 @@ mod tests {
             "x",
             "${A:-hunter2}",
             "0",
+            "yourpassword1",
+            "your_pass1",
             "[redacted:key:0011]",
         ] {
             assert!(!harmless(v), "{v}");
         }
+    }
+
+    #[test]
+    fn what_a_kind_spares() {
+        for v in ["/etc/ssl/key.pem", "~/.ssh/id_rsa", "./key", "C:\\keys\\x.pem", "/run/secrets/key"] {
+            assert!(spared(Kind::KeyFile, v), "{v}");
+            assert!(!spared(Kind::Key, v), "{v}");
+        }
+        for v in ["/bPxRfiCYEXAMPLEKEYwJalrXUtnFEMI/K7MDENG", "S3cr3t.x", "/a+b.c", "hunter2"] {
+            assert!(!spared(Kind::KeyFile, v), "{v}");
+        }
+        assert!(spared(Kind::AnyKey, "F5") && !spared(Kind::AnyKey, "hunter2"));
+        assert!(spared(Kind::Pin, "13") && spared(Kind::Pin, "needle") && !spared(Kind::Pin, "1234"));
     }
 
     #[test]

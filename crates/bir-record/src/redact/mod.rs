@@ -345,7 +345,7 @@ impl<'r> Job<'r> {
     fn string(&mut self, text: &str, class: Class, level: u32, out: &mut Vec<Edit>) {
         match class {
             Class::Secret(Kind::Cookie) if text.contains([' ', '=']) => self.cookies(text, level, out),
-            Class::Secret(kind) => self.secret(text, 0, kind, out),
+            Class::Secret(kind) if !look::spared(kind, text) => self.secret(text, 0, kind, out),
             Class::Pwd if !look::path(text) => self.secret(text, 0, Kind::Key, out),
             Class::Weak if look::opaque(text, 8) => self.secret(text, 0, Kind::Entropy, out),
             Class::WeakKey if look::random(text) => self.secret(text, 0, Kind::Entropy, out),

@@ -6,7 +6,9 @@
 
 use super::placeholder::Kind;
 use super::segments::Segments;
-use super::words::{KEY_OF, LOOKED_THROUGH, NO_KEY, NO_TOKEN, PASS_OF, PASSWORDS, TOKENS, TOKENS_OF};
+use super::words::{
+    CODE_OF, FILE_OF, KEY_OF, LOOKED_THROUGH, NO_KEY, NO_TOKEN, PASS_OF, PASSWORDS, PIN_OF, TOKENS, TOKENS_OF,
+};
 
 /// What the value under a name is taken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,8 +79,18 @@ pub(super) fn class_of(segments: &Segments) -> Class {
         b"tokens" if is_in(before, TOKENS_OF) => Class::Secret(Kind::Token),
         b"tokens" if count == 1 => Class::Weak,
         b"key" if count == 1 => Class::WeakKey,
+        b"key" if is_in(before, FILE_OF) => Class::Secret(Kind::KeyFile),
         b"key" | b"keys" if is_in(before, KEY_OF) => key,
-        b"key" if (caps && !is_in(before, NO_KEY)) || segments.get(0) == b"x" => key,
+        b"key" if segments.get(0) == b"x" => key,
+        b"key" if caps && !is_in(before, NO_KEY) => Class::Secret(Kind::AnyKey),
+        // `client-key-data` of a kubeconfig.
+        b"data" if before == b"key" => key,
+        b"code" | b"codes" if is_in(before, CODE_OF) => key,
+        b"seed" if matches!(before, b"otp" | b"totp" | b"mfa" | b"wallet") => key,
+        b"phrase" if matches!(before, b"seed" | b"recovery" | b"secret" | b"mnemonic" | b"backup") => key,
+        b"passe" if before == b"de" => key,
+        b"kubeconfig" => Class::Pwd,
+        b"pin" if count == 1 || is_in(before, PIN_OF) => Class::Secret(Kind::Pin),
         b"auth" if is_in(before, &["basic", "http", "proxy", "registry", "docker", "digest", "bearer"]) => {
             key
         }
@@ -88,9 +100,13 @@ pub(super) fn class_of(segments: &Segments) -> Class {
         b"cookie" | b"cookies" => Class::Cookie,
         b"bearer" => Class::Secret(Kind::Bearer),
         b"jwt" => Class::Secret(Kind::Jwt),
-        b"pat" if is_in(before, &["github", "gitlab", "gh", "azure", "ado", "devops", "jira"]) => {
+        b"pat"
+            if is_in(before, &["github", "gitlab", "gh", "azure", "ado", "devops", "jira"])
+                || segments.caps =>
+        {
             Class::Secret(Kind::Token)
         }
+        b"pat" => Class::Weak,
         _ if is_in(last, PASSWORDS) => key,
         _ if is_in(last, TOKENS) => Class::Secret(Kind::Token),
         // Glued words: PGPASSWORD, mysqlpassword, openaiapikey.
@@ -188,6 +204,25 @@ mod tests {
             "_authToken",
             "userPassword",
             "dbpassword",
+            "vault_pass",
+            "PAT",
+            "mfa_code",
+            "mfaCode",
+            "otp_seed",
+            "recovery_code",
+            "recovery_codes",
+            "backupCodes",
+            "seed_phrase",
+            "SEED_PHRASE",
+            "mnemonic",
+            "kubeconfig",
+            "contraseña",
+            "CONTRASEÑA",
+            "mot_de_passe",
+            "motDePasse",
+            "client-key-data",
+            "pin",
+            "cardPin",
         ] {
             assert!(secret(name), "{name}: {:?}", classify(name));
         }
@@ -262,6 +297,14 @@ mod tests {
             "",
             "text",
             "new",
+            "status_code",
+            "country_codes",
+            "seed",
+            "SHORTCUT_KEY",
+            "JSON_KEY",
+            "certificate-authority-data",
+            "gpio_pin",
+            "phrase",
         ] {
             assert!(!secret(name), "{name}: {:?}", classify(name));
         }
@@ -269,7 +312,7 @@ mod tests {
 
     #[test]
     fn names_that_need_a_look_at_the_value() {
-        for name in ["auth", "pass", "tokens", "_auth"] {
+        for name in ["auth", "pass", "tokens", "_auth", "pat"] {
             assert_eq!(classify(name), Class::Weak, "{name}");
         }
         assert_eq!(classify("key"), Class::WeakKey);

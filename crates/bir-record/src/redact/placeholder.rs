@@ -40,9 +40,15 @@ pub(super) enum Kind {
     Token,
     /// A rule of the user's.
     Custom,
+    /// A key under a name that holds the place of its file as often: a place stays.
+    KeyFile,
+    /// A key under a name that no list knows: a very short word stays.
+    AnyKey,
+    /// A number that opens something: what is none stays.
+    Pin,
 }
 
-const KINDS: [(Kind, &str); 16] = [
+const KINDS: [(Kind, &str); 19] = [
     (Kind::Key, "key"),
     (Kind::Bearer, "bearer"),
     (Kind::Basic, "basic"),
@@ -59,6 +65,9 @@ const KINDS: [(Kind, &str); 16] = [
     (Kind::Entropy, "entropy"),
     (Kind::Token, "token"),
     (Kind::Custom, "custom"),
+    (Kind::KeyFile, "key"),
+    (Kind::AnyKey, "key"),
+    (Kind::Pin, "key"),
 ];
 
 impl Kind {

@@ -108,3 +108,71 @@ fn rules_of_the_user() {
         Redactor::new(RedactionKey::of(&[7; 32]), Rules { legacy_keys: true, ..Rules::default() });
     assert!(payload(&legacy, r#"{"max_tokens":100}"#).contains("[redacted:key:"));
 }
+
+/// Texts with a secret that holds `S3cr3t` (or is the number 48213) in forms of their own.
+#[test]
+fn forms_in_text() {
+    let r = redactor();
+    for text in [
+        "contraseña: S3cr3tValue\n",
+        "mot_de_passe: S3cr3tValue\n",
+        "VAULT_PASS=S3cr3tValue\n",
+        "PAT=S3cr3tValue\n",
+        "client-key-data: S3cr3tValue\n",
+        "mnemonic: \"S3cr3tValue\"\n",
+        "RECOVERY_CODE=S3cr3tValue\n",
+        "pin: 48213\n",
+        "private_key: S3cr3tValue\n",
+        "connection_string: \"Server=db;User Id=sa;Password=S3cr3tValue\"\n",
+        "password = S3cr3tValue:x\n",
+    ] {
+        let out = r.text(text);
+        let out = out.as_str();
+        assert!(
+            !out.contains("S3cr3t") && !out.contains("48213") && out.contains("[redacted:"),
+            "{text} -> {out}"
+        );
+        assert_eq!(r.text(out).as_str(), out, "twice");
+    }
+    for json in [
+        r#"{"backupCodes":["S3cr3tValue"]}"#,
+        r#"{"pin":48213}"#,
+        r#"{"kubeconfig":"S3cr3tValue"}"#,
+        r#"{"seed_phrase":"S3cr3t words of a wallet"}"#,
+        r#"["-u","bob:S3cr3tValue"]"#,
+    ] {
+        let out = payload(&r, json);
+        assert!(!out.contains("S3cr3t") && !out.contains("48213"), "{json} -> {out}");
+    }
+}
+
+#[test]
+fn forms_that_are_none() {
+    let r = redactor();
+    for text in [
+        "SELECT id FROM sessions WHERE token = ?",
+        "UPDATE users SET password = ?, x = 1 WHERE id = $2",
+        "WHERE token = %s",
+        "WHERE token = :token",
+        "WHERE token = @token",
+        "WHERE token = $1",
+        "token = 0",
+        "db:\n  password: *default\n",
+        "SSL_KEY=/etc/ssl/key.pem\n",
+        "private_key: /etc/x.pem\n",
+        "ssh_key: ~/.ssh/id_rsa\n",
+        "SHORTCUT_KEY=F5\nDB_KEY=id\nJSON_KEY=foo\n",
+        "headers = {\"Authorization\": \"Bearer \" + token}",
+        "API_KEY=your_api_key_here\nTOKEN=YOUR_API_KEY\n",
+        "GET /reset?token=:token",
+        "pin: 13\n",
+    ] {
+        assert_eq!(r.text(text).as_str(), text);
+    }
+    for json in [
+        r#"["docker","run","-u","bob:staff","alpine"]"#,
+        r#"{"pin":13,"ssh_key":"~/.ssh/id_rsa","private_key":"/etc/x.pem","pat":"Bob"}"#,
+    ] {
+        assert_eq!(payload(&r, json), json);
+    }
+}

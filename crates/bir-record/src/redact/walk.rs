@@ -176,7 +176,9 @@ impl<'w, 'r> Walk<'w, 'r> {
                 if end == self.text.len() && self.cut.is_some() {
                     return Err(Broken);
                 }
-                if let Class::Secret(kind) = class {
+                if let Class::Secret(kind) = class
+                    && !super::look::spared(kind, &self.text[self.pos..end])
+                {
                     let placeholder = self.job.placeholder(kind, &self.text[self.pos..end]);
                     self.edits.push(Edit { start: self.pos, end, text: format!("\"{placeholder}\"") });
                 }

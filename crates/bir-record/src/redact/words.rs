@@ -73,6 +73,15 @@ pub(super) const PASSWORDS: &[&str] = &[
     "pgpass",
     "passwort",
     "kennwort",
+    "contraseña",
+    "contraseÑa",
+    "contrasena",
+    "motdepasse",
+    "senha",
+    "wachtwoord",
+    "mnemonic",
+    "storepass",
+    "keypass",
 ];
 
 /// Tokens in glued words.
@@ -250,11 +259,30 @@ pub(super) const NO_KEY: &[&str] = &[
     "storage",
     "translation",
     "pub",
+    "shortcut",
+    "json",
+    "sorting",
+    "column",
+    "field",
 ];
 
 /// What stands before `pass` when it is a password.
 pub(super) const PASS_OF: &[&str] = &[
     "db", "database", "user", "smtp", "mail", "email", "ftp", "sftp", "admin", "root", "mysql", "pg",
     "postgres", "redis", "http", "proxy", "login", "sudo", "key", "store", "keystore", "basic", "auth",
-    "mongo", "rabbitmq", "ldap", "bind", "wifi",
+    "mongo", "rabbitmq", "ldap", "bind", "wifi", "vault",
+];
+
+/// What stands before `code` when it opens something once.
+pub(super) const CODE_OF: &[&str] =
+    &["mfa", "otp", "totp", "2fa", "tfa", "recovery", "backup", "scratch", "factor", "verification"];
+
+/// What stands before `key` when its value is the place of a file as often as the key.
+pub(super) const FILE_OF: &[&str] =
+    &["ssl", "tls", "ssh", "private", "rsa", "client", "deploy", "gpg", "pgp", "signing", "service"];
+
+/// What stands before `pin` when it is a number that opens something.
+pub(super) const PIN_OF: &[&str] = &[
+    "card", "user", "sim", "security", "account", "bank", "atm", "unlock", "door", "wallet", "device",
+    "login",
 ];

@@ -94,7 +94,7 @@ impl<'w> Walk<'w, '_> {
             return Before::Nothing;
         }
         match said {
-            "-u" | "--user" | "--proxy-user" | "-U" => return Before::User,
+            "-u" | "--user" | "--proxy-user" | "-U" if !program_is(program, OWN_USER) => return Before::User,
             "-p" if program_is(program, &["sshpass"]) => return Before::Names(Class::Secret(Kind::Key)),
             "-a" if program_is(program, &["redis-cli"]) => return Before::Names(Class::Secret(Kind::Key)),
             _ => {}
@@ -167,6 +167,9 @@ impl Job<'_> {
 }
 
 const MYSQL: &[&str] = &["mysql", "mysqldump", "mysqladmin", "mariadb", "mariadb-dump"];
+
+/// Programs whose `-u` is a user and a group, not a user and a password.
+const OWN_USER: &[&str] = &["docker", "podman", "nerdctl", "sudo", "chroot", "setpriv", "systemd-run"];
 
 fn program_is(program: Option<&str>, names: &[&str]) -> bool {
     program.is_some_and(|p| names.contains(&p.rsplit('/').next().unwrap_or(p)))
