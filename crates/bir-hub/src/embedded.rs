@@ -31,6 +31,9 @@ pub(crate) struct HubFile {
     pub(crate) instance: String,
     pub(crate) api_version: u32,
     pub(crate) started_at: u64,
+    /// The default port, where another program had it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) taken: Option<u16>,
 }
 
 /// The state directory while the hub holds it.
@@ -229,6 +232,7 @@ mod tests {
             instance: "i".into(),
             api_version: 1,
             started_at: 0,
+            taken: None,
         }
     }
 

@@ -155,6 +155,9 @@ async fn with_store(config: &Config, held: Option<&StateDir>, store: &Arc<dyn St
             instance: instance.clone(),
             api_version: API_VERSION,
             started_at: SystemClock.now(),
+            // Another port was taken for this reason alone.
+            taken: (!config.listen_asked && listening.port() != config.listen.port())
+                .then_some(config.listen.port()),
         })?;
     }
     tracing::info!(url, listen = %listening, store = store.kind(), embedded = held.is_some(), "the hub is ready");

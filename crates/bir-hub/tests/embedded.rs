@@ -135,6 +135,8 @@ fn a_port_that_nobody_asked_for_may_be_another() {
     let (_dir, home) = home();
     let hub = Hub::spawn(&home, &["serve"]);
     assert_ne!(hub.address.port(), 7411);
+    let told = std::fs::read_to_string(home.join("hub.json")).unwrap();
+    assert!(told.contains("\"taken\":7411"), "{told}");
     assert_eq!(hub.call("GET", "/me", "").status, 200);
 }
 

@@ -66,7 +66,9 @@ pub(crate) fn run(args: &UpArgs) -> Result<(), CommandError> {
 
 fn page(up: &Up, link: Option<&Link>) -> String {
     let what = if up.started { "the hub is up" } else { "the hub runs already" };
-    let mut page = format!("{what} at {} (process {})\n", paint::bold(&safe::line(&up.hub.url)), up.hub.pid);
+    let taken = up.hub.taken.map(|port| format!("{port} is taken, so this time ")).unwrap_or_default();
+    let mut page =
+        format!("{taken}{what} at {} (process {})\n", paint::bold(&safe::line(&up.hub.url)), up.hub.pid);
     if let Some(link) = link {
         page.push_str(&format!(
             "console  {}\n         {}\n",
