@@ -6,6 +6,9 @@
 //! | `hub.db` | the store |
 //! | `hub.token` | made once; made anew when the store does not know it |
 //! | `hub.json` | after it listens, until it ends |
+//!
+//! Clients find the hub by `hub.json` alone. Who deletes the directory leaves a hub that nobody finds and nobody ends, on a store
+//! that is in no directory any more; it sees that ([`StateDir::lost`]) and ends.
 
 use crate::fault::Fault;
 use bir_model::TenantId;
@@ -28,13 +31,16 @@ pub(crate) struct HubFile {
     pub(crate) instance: String,
     pub(crate) api_version: u32,
     pub(crate) started_at: u64,
+    /// The default port, where another program had it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) taken: Option<u16>,
 }
 
 /// The state directory while the hub holds it.
 #[derive(Debug)]
 pub(crate) struct StateDir {
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 fn private(options: &mut fs::OpenOptions) -> &mut fs::OpenOptions {
@@ -86,7 +92,7 @@ impl StateDir {
             .open(path.join("hub.lock"))
             .map_err(|e| failed("cannot open hub.lock in", &e))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path, _lock: lock }),
+            Ok(()) => Ok(Self { path, lock }),
             Err(fs::TryLockError::WouldBlock) => {
                 let running =
                     read(&path).map(|f| format!(" at {}, pid {}", f.url, f.pid)).unwrap_or_default();
@@ -158,6 +164,40 @@ impl StateDir {
         replace(&path, &text).map_err(|e| Fault::new(format!("cannot write {}: {e}", path.display())))
     }
 
+    /// Why the directory is this hub's no more, if so. What the system does not let it look at counts as in order.
+    pub(crate) fn lost(&self, instance: &str) -> Option<&'static str> {
+        let is_gone = |e: &std::io::Error| {
+            matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+        };
+        match fs::read(self.path.join("hub.json")) {
+            Err(e) if is_gone(&e) => return Some("hub.json is gone"),
+            Err(_) => {}
+            Ok(text) => match serde_json::from_slice::<HubFile>(&text) {
+                Ok(file) if file.pid == std::process::id() && file.instance == instance => {}
+                _ => return Some("hub.json names another process"),
+            },
+        }
+        match fs::metadata(self.path.join("hub.lock")) {
+            Err(e) if is_gone(&e) => Some("hub.lock is gone"),
+            Ok(there) if !self.is_lock(&there) => Some("hub.lock is another file"),
+            _ => None,
+        }
+    }
+
+    /// Whether this is the file that is locked.
+    #[cfg(unix)]
+    fn is_lock(&self, there: &fs::Metadata) -> bool {
+        use std::os::unix::fs::MetadataExt as _;
+        self.lock.metadata().map_or(true, |held| (held.dev(), held.ino()) == (there.dev(), there.ino()))
+    }
+
+    /// Whether this is the file that is locked: there, nobody can put another in the place of an open one.
+    #[cfg(not(unix))]
+    fn is_lock(&self, _: &fs::Metadata) -> bool {
+        let _ = &self.lock;
+        true
+    }
+
     /// Takes that back.
     pub(crate) fn withdraw(&self, instance: &str) {
         if read(&self.path).is_some_and(|file| file.instance == instance)
@@ -184,20 +224,48 @@ async fn holds(store: &dyn Store, tenant: TenantId, text: &str) -> Result<bool, 
 mod tests {
     use super::*;
 
+    fn file(pid: u32) -> HubFile {
+        HubFile {
+            url: "http://127.0.0.1:1".into(),
+            token: "t".into(),
+            pid,
+            instance: "i".into(),
+            api_version: 1,
+            started_at: 0,
+            taken: None,
+        }
+    }
+
+    #[test]
+    fn a_directory_is_lost_when_its_files_are_gone_or_of_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        let held = StateDir::hold(path.clone()).unwrap();
+        assert_eq!(held.lost("i"), Some("hub.json is gone"));
+        held.announce(&file(std::process::id())).unwrap();
+        assert_eq!(held.lost("i"), None);
+        assert_eq!(held.lost("other"), Some("hub.json names another process"));
+        held.announce(&file(std::process::id() + 1)).unwrap();
+        assert_eq!(held.lost("i"), Some("hub.json names another process"));
+        fs::write(path.join("hub.json"), "{").unwrap();
+        assert_eq!(held.lost("i"), Some("hub.json names another process"));
+        held.announce(&file(std::process::id())).unwrap();
+        fs::rename(path.join("hub.lock"), path.join("old")).unwrap();
+        assert_eq!(held.lost("i"), Some("hub.lock is gone"));
+        fs::write(path.join("hub.lock"), "").unwrap();
+        assert_eq!(held.lost("i"), Some("hub.lock is another file"));
+        fs::rename(path.join("old"), path.join("hub.lock")).unwrap();
+        assert_eq!(held.lost("i"), None);
+        fs::remove_dir_all(&path).unwrap();
+        assert_eq!(held.lost("i"), Some("hub.json is gone"));
+    }
+
     #[test]
     fn one_hub_holds_a_state_directory_and_the_next_is_told() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b");
         let held = StateDir::hold(path.clone()).unwrap();
-        let file = HubFile {
-            url: "http://127.0.0.1:1".into(),
-            token: "t".into(),
-            pid: 7,
-            instance: "i".into(),
-            api_version: 1,
-            started_at: 0,
-        };
-        held.announce(&file).unwrap();
+        held.announce(&file(7)).unwrap();
         let fault = StateDir::hold(path.clone()).unwrap_err().to_string();
         assert!(fault.contains("http://127.0.0.1:1, pid 7"), "{fault}");
         held.withdraw("another");

@@ -1,5 +1,7 @@
-//! What the hub does on its own: retention, expired tokens, and in the embedded hub the spool of its state directory.
+//! What the hub does on its own: retention, expired tokens, and in the embedded hub the spool of its state directory and whether
+//! that directory is still its own.
 
+use crate::embedded::StateDir;
 use bir_service::clock::{Clock as _, SystemClock};
 use bir_store::Store;
 use std::sync::Arc;
@@ -81,8 +83,10 @@ pub(crate) fn sweep(
 ) {
     use bir_record::hub::{Destination, HubClient, Origin, Token};
     use bir_record::ship::{Level, Log};
-    let (config, warnings) = bir_record::config::Config::load(state_dir);
-    for warning in warnings {
+    let loaded = bir_record::config::Config::load(state_dir);
+    // What is spooled was kept while the file was understood; that it is not now stops recorders, and no shipping.
+    let config = loaded.config;
+    for warning in loaded.warnings.into_iter().chain(loaded.unclear) {
         tracing::warn!("{warning}");
     }
     let spool = bir_record::spool::Spool::new(state_dir, config.record.spool_limit);
@@ -112,4 +116,22 @@ pub(crate) fn sweep(
             }
         }
     });
+}
+
+/// The state directory is looked at this often.
+const LOOK: Duration = Duration::from_secs(5);
+/// So many looks in a row have to find it lost: one may fall between two steps of whoever moves a directory.
+const LOOKS: u32 = 2;
+
+/// Ends when the state directory is this hub's no more: clients would never find it again, and `bir down` neither.
+pub(crate) async fn lost(dir: &StateDir, instance: &str) -> &'static str {
+    let mut found = 0;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        match dir.lost(instance) {
+            None => found = 0,
+            Some(why) if found + 1 >= LOOKS => return why,
+            Some(_) => found += 1,
+        }
+    }
 }

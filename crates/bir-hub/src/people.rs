@@ -145,7 +145,11 @@ pub(crate) async fn user(what: User) -> Result<(), Fault> {
             store_of(store.clone())?
         }
     };
-    let store: Arc<dyn Store> = store::open(&address).await?;
+    // Who only looks or changes makes no store: a slip in the path would leave an empty one.
+    let store: Arc<dyn Store> = match &what {
+        User::Add { .. } => store::open(&address).await?,
+        User::List { .. } | User::SetPassword { .. } => store::open_existing(&address).await?,
+    };
     let done = match what {
         User::Add { email, name, role: wanted, tenant, .. } => {
             add(&*store, email, name, role(wanted), tenant).await

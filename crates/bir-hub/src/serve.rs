@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! configuration ─▶ state directory held (embedded) ─▶ store opened ─▶ listening ─▶ hub.json ─▶ serving
-//! SIGTERM, SIGINT ─▶ no new connections, streams end ─▶ requests have 10 s ─▶ jobs end ─▶ hub.json gone ─▶ store closed
+//! SIGTERM, SIGINT, state directory lost (embedded)
+//!   ─▶ no new connections, streams end ─▶ requests have 10 s ─▶ jobs end ─▶ hub.json gone ─▶ store closed
 //! ```
 //!
 //! The order matters: whoever reads `hub.json` finds a hub that answers, and the lock is held until the store is closed.
@@ -154,12 +155,27 @@ async fn with_store(config: &Config, held: Option<&StateDir>, store: &Arc<dyn St
             instance: instance.clone(),
             api_version: API_VERSION,
             started_at: SystemClock.now(),
+            // Another port was taken for this reason alone.
+            taken: (!config.listen_asked && listening.port() != config.listen.port())
+                .then_some(config.listen.port()),
         })?;
     }
     tracing::info!(url, listen = %listening, store = store.kind(), embedded = held.is_some(), "the hub is ready");
+    let lost = async {
+        match held {
+            Some(dir) => jobs::lost(dir, &instance).await,
+            None => std::future::pending().await,
+        }
+    };
     let stop = async {
-        let signal = ending.await;
-        tracing::info!(signal, "the hub ends");
+        tokio::select! {
+            signal = ending => tracing::info!(signal, "the hub ends"),
+            why = lost => tracing::warn!(
+                why,
+                dir = %held.map(|dir| dir.path().display().to_string()).unwrap_or_default(),
+                "the hub ends: its state directory was deleted or is another hub's, and nobody would find it"
+            ),
+        }
     };
     let clean = bir_service::serve::serve(listener, state.clone(), stop, GRACE).await;
     if !clean {

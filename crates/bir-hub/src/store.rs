@@ -4,6 +4,7 @@ use crate::args::Migrate;
 use crate::config::store_of;
 use crate::fault::Fault;
 use bir_store::{Options, Store};
+use std::path::Path;
 use std::sync::Arc;
 
 fn is_postgres(address: &str) -> bool {
@@ -17,6 +18,24 @@ fn is_postgres(address: &str) -> bool {
 pub(crate) async fn open(address: &str) -> Result<Arc<dyn Store>, Fault> {
     let options = Options { durable: true, ..Options::default() };
     Ok(bir_store::open(address, options).await?)
+}
+
+/// Opens a store that is there; a file of SQLite is not made.
+pub(crate) async fn open_existing(address: &str) -> Result<Arc<dyn Store>, Fault> {
+    if let Some(file) = file(address).filter(|file| !file.exists()) {
+        return Err(Fault::new(format!(
+            "there is no store at {}; check the path, or make one with `bir-hub migrate --store {address}`",
+            file.display()
+        )));
+    }
+    open(address).await
+}
+
+/// The file of an SQLite store.
+fn file(address: &str) -> Option<&Path> {
+    let path = address.strip_prefix("sqlite:")?;
+    let path = path.strip_prefix("//").unwrap_or(path);
+    Some(Path::new(path)).filter(|_| !path.is_empty() && path != ":memory:")
 }
 
 /// `bir-hub migrate`.

@@ -65,6 +65,31 @@ fn a_second_hub_is_told_about_the_first() {
     assert_eq!(hub.call("GET", "/me", "").status, 200);
 }
 
+/// Nobody would find it again, nor end it.
+#[test]
+fn a_hub_whose_directory_is_deleted_or_taken_over_ends_by_itself() {
+    let (_deleted_dir, deleted) = home();
+    let (_taken_dir, taken) = home();
+    let (_team_dir, kept) = home();
+    let mut hubs = [Hub::embedded(&deleted), Hub::embedded(&taken), Hub::embedded(&kept)];
+    let logs = hubs.each_ref().map(|hub| hub.home.with_extension(format!("{}.log", hub.child.id())));
+    std::fs::remove_dir_all(&deleted).unwrap();
+    let mut other: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(taken.join("hub.json")).unwrap()).unwrap();
+    (other["pid"], other["instance"]) = (1.into(), "other".into());
+    let other = other.to_string();
+    std::fs::write(taken.join("hub.json"), &other).unwrap();
+    for (n, why) in [(0, "hub.json is gone"), (1, "hub.json names another process")] {
+        let status = until("the end of the hub", || hubs[n].child.try_wait().unwrap());
+        let said = std::fs::read_to_string(&logs[n]).unwrap();
+        assert!(status.success() && said.contains(why) && said.contains("the hub has ended"), "{said}");
+    }
+    assert!(!deleted.exists(), "nothing of it is made anew");
+    assert_eq!(std::fs::read_to_string(taken.join("hub.json")).unwrap(), other, "it is another's");
+    assert!(hubs[2].child.try_wait().unwrap().is_none(), "whose directory is there stays");
+    assert_eq!(hubs[2].call("GET", "/me", "").status, 200);
+}
+
 #[test]
 fn what_cannot_be_is_one_line_and_a_status() {
     let (dir, home) = home();
@@ -110,6 +135,8 @@ fn a_port_that_nobody_asked_for_may_be_another() {
     let (_dir, home) = home();
     let hub = Hub::spawn(&home, &["serve"]);
     assert_ne!(hub.address.port(), 7411);
+    let told = std::fs::read_to_string(home.join("hub.json")).unwrap();
+    assert!(told.contains("\"taken\":7411"), "{told}");
     assert_eq!(hub.call("GET", "/me", "").status, 200);
 }
 
@@ -247,6 +274,13 @@ fn a_team_begins_with_people_from_the_command_line() {
         all.extend(["--store", &store]);
         run(&home, &all, stdin)
     };
+    // A slip in the path makes no store.
+    for args in [&["list"][..], &["set-password", "--email", "a@example.com"]] {
+        let done = user(args, "correct horse\n");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.code() == Some(1) && said.contains("`bir-hub migrate --store sqlite:"), "{said}");
+        assert!(!dir.path().join("team.db").exists(), "{args:?}");
+    }
     let added = user(&["add", "--email", "a@example.com", "--role", "admin"], "correct horse\n");
     assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
     for (args, stdin, part) in [

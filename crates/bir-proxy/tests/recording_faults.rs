@@ -15,7 +15,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A session of a few calls that must go as if nobody recorded.
 fn session(setup: Setup) -> String {
@@ -43,16 +43,47 @@ fn a_state_directory_that_cannot_be_used_costs_the_recording_alone() {
     std::fs::create_dir_all(setup.home()).unwrap();
     std::fs::write(setup.home().join("spool"), "").unwrap();
     session(setup);
-    // A configuration that is none is spoken of, and the defaults apply.
+}
+
+/// What was to be kept out cannot be known then, so nothing is kept.
+#[test]
+fn a_configuration_that_is_not_understood_costs_the_recording_until_it_is_mended() {
+    for (text, told) in [
+        (&b"[record\n"[..], "config.toml line 1"),
+        (b"[record]\nexclude = ['server:a', 'x']\n", "config.toml line 2"),
+        (b"[redact]\npatterns = ['(']\n", "config.toml line 2"),
+        (b"# \xff\n", "config.toml cannot be read"),
+    ] {
+        let setup = front(Script::new());
+        let home = setup.home();
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::write(home.join("config.toml"), text).unwrap();
+        let said = session(setup);
+        assert!(said.contains(told) && said.contains("mend the file in"), "{said}");
+        assert!(said.contains("5 calls of this session are in no run"), "{said}");
+        assert_eq!(spool::runs(&home).len(), 0, "{said}");
+    }
     let setup = front(Script::new());
     let home = setup.home();
     std::fs::create_dir_all(&home).unwrap();
-    std::fs::write(home.join("config.toml"), "[record\n").unwrap();
+    std::fs::write(home.join("config.toml"), "[record]\nexclude = ['echo']\n").unwrap();
     let mut front = setup.start().open();
-    front.ask(call("1", "echo", "{}"));
+    front.ask(call("1", "echo", r#"{"n":"unkept"}"#));
+    front.wait_stderr("nothing is recorded for now: config.toml line 2", BUDGET).unwrap();
+    std::fs::write(home.join("config.toml"), "[record]\nexclude = ['tool:x/echo']\n").unwrap();
+    let mut n = 2;
+    wait_until("it is recorded again", || {
+        front.ask(call(&n.to_string(), "echo", "{}"));
+        front.ask(call(&format!("\"{n}\""), "sleep", r#"{"ms":1}"#));
+        n += 1;
+        !spool::runs(&home).is_empty()
+    });
     assert_eq!(front.finish(), 0);
-    assert!(front.stderr_text().contains("config.toml"), "{}", front.stderr_text());
-    assert_eq!(spool::run(&home).outcomes(), ["ok"]);
+    let run = spool::run(&home);
+    assert!(
+        run.steps.iter().filter(|s| s.step_type == StepType::ToolSelected).all(|s| s.tool_name == "sleep")
+    );
+    assert!(run.calls() >= 1, "{run:#?}");
 }
 
 #[test]
@@ -192,6 +223,21 @@ fn a_standalone_run_is_shipped_while_it_lives_and_leaves_the_spool() {
     next.ask(call("1", "echo", "{}"));
     wait_until("the run is finished", || has(|r| matches!(r, Record::Finish(_))));
     assert_eq!(next.finish(), 0);
+}
+
+/// As `bir wrap` writes it: no `--standalone`, and no installation that could claim the run.
+#[test]
+fn a_call_of_a_plain_entry_is_booked_when_it_is_made() {
+    let hub = Hub::start(true);
+    let mut front = hub.setup(front(Script::new())).start().open();
+    let begun = Instant::now();
+    front.ask(call("1", "echo", r#"{"n":1}"#));
+    let is_end = |r: &Record| matches!(r, Record::Step(step) if step.step_type == StepType::ToolResponse);
+    wait_until("the end of the call is booked", || hub.booked().iter().any(is_end));
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(8), "booked after {took:?}: it waited for the window");
+    assert!(!hub.booked().iter().any(|r| matches!(r, Record::Finish(_))), "the session lives");
+    assert_eq!(front.finish(), 0);
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! `config.toml` of the state directory: what a person decided about recording.
 //!
-//! A file that cannot be read or understood never stops a recorder: the defaults apply, and a warning says where it is broken.
-//! An unknown key is a warning too.
+//! What is not understood may be a wish not to record: then nothing is recorded until it is mended ([`Loaded::unclear`]), since
+//! a call that was not recorded can be made again, and a secret that was cannot be taken back. Only what can hold no such wish (an
+//! unknown key without a text, a limit) is a warning.
 
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
+use toml::Spanned;
 
-use crate::redact::Rules;
+use crate::redact::{self, Rules};
 use crate::spool::DEFAULT_LIMIT;
 
 /// Name of the file.
@@ -21,6 +23,17 @@ pub struct Config {
     pub redact: Rules,
     /// `[hub] url`: where records are shipped.
     pub hub: Option<String>,
+}
+
+/// What a state directory's file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// What is understood of it; the defaults for the rest.
+    pub config: Config,
+    /// What is wrong with it and matters to nobody's secrets, one line each.
+    pub warnings: Vec<String>,
+    /// Why nothing may be recorded: where the file is not understood, and why. It names the file without its directory.
+    pub unclear: Option<String>,
 }
 
 /// What is recorded, and how much of it may wait.
@@ -129,47 +142,63 @@ fn is_of(pattern: &str, text: &str, path: bool) -> bool {
 }
 
 impl Config {
-    /// Reads the file of a state directory. What is wrong with it comes back as warnings, one line each.
+    /// Reads the file of a state directory.
     #[must_use]
-    pub fn load(state_dir: &Path) -> (Self, Vec<String>) {
-        let path = state_dir.join(FILE);
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Self::parse(&text, &path.display().to_string()),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Self::parse("", ""),
-            Err(e) => {
-                let (config, mut warnings) = Self::parse("", "");
-                warnings.push(format!("{} cannot be read ({e}); the defaults apply", path.display()));
-                (config, warnings)
-            }
+    pub fn load(state_dir: &Path) -> Loaded {
+        match std::fs::read_to_string(state_dir.join(FILE)) {
+            Ok(text) => Self::parse(&text),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Self::parse(""),
+            Err(e) => Loaded { unclear: Some(format!("{FILE} cannot be read: {e}")), ..Self::parse("") },
         }
     }
 
-    /// Reads the text of the file; `place` names it in warnings. `BIR_REDACT_LEGACY_KEYS` and `BIR_SPOOL_LIMIT_MB` win.
-    fn parse(text: &str, place: &str) -> (Self, Vec<String>) {
-        let variable = |name: &str| std::env::var(name).ok();
-        Self::from_parts(text, place, &variable)
+    /// Reads the text of the file. `BIR_REDACT_LEGACY_KEYS` and `BIR_SPOOL_LIMIT_MB` win.
+    fn parse(text: &str) -> Loaded {
+        Self::from_parts(text, &|name| std::env::var(name).ok())
     }
 
-    fn from_parts(text: &str, place: &str, variable: &dyn Fn(&str) -> Option<String>) -> (Self, Vec<String>) {
-        let mut warnings = Vec::new();
+    fn from_parts(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Loaded {
+        let (mut warnings, mut unclear) = (Vec::new(), Vec::new());
         let file: File = toml::from_str(text).unwrap_or_else(|e| {
             let at = e.span().map(|span| place_of(text, span.start)).unwrap_or_default();
-            let what = e.message().lines().next().unwrap_or_default().to_owned();
-            warnings.push(format!("{place}{at}: {what}; the defaults apply"));
+            unclear.push(format!("{FILE}{at}: {}", e.message().lines().next().unwrap_or_default()));
             File::default()
         });
-        for key in file.unknown() {
-            warnings.push(format!("{place}: unknown key `{key}`; it changes nothing"));
-        }
-        let mut config = Self::default();
-        for text in &file.record.exclude {
-            match Exclude::parse(text) {
-                Ok(exclude) => config.record.exclude.push(exclude),
-                Err(why) => {
-                    warnings.push(format!("{place}: `{text}` in record.exclude excludes nothing: {why}"))
-                }
+        for (key, wish) in file.unknown() {
+            if wish {
+                unclear
+                    .push(format!("{FILE}: unknown key `{key}`, which may be meant to keep something out"));
+            } else {
+                warnings.push(format!("{FILE}: unknown key `{key}`; it changes nothing"));
             }
         }
+        let mut config = Self::default();
+        for item in &file.record.exclude {
+            match Exclude::parse(item.get_ref()) {
+                Ok(exclude) => config.record.exclude.push(exclude),
+                Err(why) => unclear.push(format!(
+                    "{FILE}{}: `{}` in record.exclude is not understood: {why}",
+                    place_of(text, item.span().start),
+                    item.get_ref()
+                )),
+            }
+        }
+        let RedactTable { keys, keep, patterns, .. } = file.redact;
+        let wrong = |item: &Spanned<String>, why: String| {
+            format!("{FILE}{}: {why}", place_of(text, item.span().start))
+        };
+        for item in &keys {
+            unclear.extend(redact::check_key(item.get_ref()).err().map(|why| wrong(item, why)));
+        }
+        for item in &patterns {
+            unclear.extend(redact::check_pattern(item.get_ref()).err().map(|why| wrong(item, why)));
+        }
+        let texts = |items: Vec<Spanned<String>>| items.into_iter().map(Spanned::into_inner).collect();
+        config.redact.keys = texts(keys);
+        config.redact.keep = keep;
+        config.redact.patterns = texts(patterns);
+        config.redact.legacy_keys =
+            variable("BIR_REDACT_LEGACY_KEYS").is_some_and(|v| v == "1" || v == "true");
         let limit = match variable("BIR_SPOOL_LIMIT_MB").filter(|v| !v.is_empty()) {
             None => file.record.spool_limit_mb,
             Some(value) => value.parse().ok().or_else(|| {
@@ -180,16 +209,17 @@ impl Config {
         match limit {
             Some(mib) if mib > 0 => config.record.spool_limit = mib.saturating_mul(1024 * 1024),
             Some(_) => warnings
-                .push(format!("{place}: the limit of the spool cannot be 0; {DEFAULT_LIMIT} bytes apply")),
+                .push(format!("{FILE}: the limit of the spool cannot be 0; {DEFAULT_LIMIT} bytes apply")),
             None => {}
         }
-        config.redact.keys = file.redact.keys;
-        config.redact.keep = file.redact.keep;
-        config.redact.patterns = file.redact.patterns;
-        config.redact.legacy_keys =
-            variable("BIR_REDACT_LEGACY_KEYS").is_some_and(|v| v == "1" || v == "true");
         config.hub = file.hub.url;
-        (config, warnings)
+        // One line: whoever mends the first is told of the next.
+        let more = unclear.len().saturating_sub(1);
+        let unclear = unclear.into_iter().next().map(|first| match more {
+            0 => first,
+            more => format!("{first} (and {more} more)"),
+        });
+        Loaded { config, warnings, unclear }
     }
 }
 
@@ -216,7 +246,7 @@ struct File {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct RecordTable {
-    exclude: Vec<String>,
+    exclude: Vec<Spanned<String>>,
     spool_limit_mb: Option<u64>,
     #[serde(flatten)]
     rest: Rest,
@@ -225,9 +255,9 @@ struct RecordTable {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct RedactTable {
-    keys: Vec<String>,
+    keys: Vec<Spanned<String>>,
     keep: Vec<String>,
-    patterns: Vec<String>,
+    patterns: Vec<Spanned<String>>,
     #[serde(flatten)]
     rest: Rest,
 }
@@ -240,9 +270,23 @@ struct HubTable {
 }
 
 impl File {
-    fn unknown(&self) -> Vec<String> {
+    /// The keys that nobody knows, and whether each may hold a wish to keep something out.
+    fn unknown(&self) -> Vec<(String, bool)> {
         let tables = [("", &self.rest), ("record.", &self.record.rest), ("redact.", &self.redact.rest)];
-        tables.iter().flat_map(|(table, rest)| rest.keys().map(move |key| format!("{table}{key}"))).collect()
+        let named = |(table, rest): (&'static str, &'_ Rest)| {
+            rest.iter().map(|(key, value)| (format!("{table}{key}"), may_wish(value))).collect::<Vec<_>>()
+        };
+        tables.into_iter().flat_map(named).collect()
+    }
+}
+
+/// Whether a value could say what is to be kept out: a text or a yes or no, anywhere in it.
+fn may_wish(value: &toml::Value) -> bool {
+    match value {
+        toml::Value::String(_) | toml::Value::Boolean(_) => true,
+        toml::Value::Array(items) => items.iter().any(may_wish),
+        toml::Value::Table(table) => table.values().any(may_wish),
+        toml::Value::Integer(_) | toml::Value::Float(_) | toml::Value::Datetime(_) => false,
     }
 }
 
@@ -250,22 +294,25 @@ impl File {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> (Config, Vec<String>) {
-        Config::from_parts(text, "config.toml", &|_| None)
+    fn parse(text: &str) -> Loaded {
+        Config::from_parts(text, &|_| None)
     }
 
     #[test]
     fn nothing_said_means_the_defaults() {
-        assert_eq!(parse(""), (Config::default(), Vec::new()));
+        let nothing = Loaded { config: Config::default(), warnings: Vec::new(), unclear: None };
+        assert_eq!(parse(""), nothing);
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Config::load(dir.path()), nothing, "there is no file");
     }
 
     #[test]
     fn what_is_said_is_taken() {
-        let (config, warnings) = parse(
+        let Loaded { config, warnings, unclear } = parse(
             "[record]\nexclude = ['server:github', 'tool:git*/delete_*', 'dir:/home/a', 'path:**/.env']\nspool_limit_mb = 1\n\
              [redact]\nkeys = ['ssn']\nkeep = ['x']\npatterns = ['E\\d']\n[hub]\nurl = 'https://h'\nlisten = 'x'\n",
         );
-        assert_eq!(warnings, Vec::<String>::new());
+        assert_eq!((warnings, unclear), (Vec::new(), None));
         assert_eq!(config.record.exclude.len(), 4);
         assert_eq!(config.record.spool_limit, 1024 * 1024);
         assert_eq!((config.redact.keys, config.redact.patterns), (vec!["ssn".into()], vec!["E\\d".into()]));
@@ -273,18 +320,51 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_and_stops_nothing() {
+    fn what_may_be_a_wish_and_is_not_understood_records_nothing() {
         for (text, told) in [
-            ("[record\n", "line 1"),
-            ("[record]\nexclude = 7\n", "line 2"),
-            ("[recrod]\n", "`recrod`"),
-            ("[record]\nexlude = []\n", "`record.exlude`"),
-            ("[record]\nexclude = ['github']\n", "`github`"),
+            ("[record\n", "config.toml line 1, column"),
+            ("[record]\nexclude = 7\n", "config.toml line 2, column 11: "),
+            ("[record]\nexclude = 'server:github'\n", "line 2"),
+            ("[record]\nspool_limit_mb = -1\n", "line 2"),
+            ("record = 1\n", "line 1"),
+            ("[redact]\npatterns = [1]\n", "line 2"),
+            ("[hub]\nurl = 1\n", "line 2"),
+            (
+                "[record]\nexclude = [\n  'server:a',\n  'github',\n]\n",
+                "config.toml line 4, column 3: `github` in record.exclude is not understood: it is `server:…`",
+            ),
             ("[record]\nexclude = ['dir:here']\n", "absolute"),
+            ("[record]\nexclude = ['tool:git']\n", "tool:SERVER/TOOL"),
+            ("[record]\nexclude = ['server:']\n", "nothing follows"),
+            ("[record]\nexclude = ['serve:a']\n", "none of server, tool, dir, path"),
+            ("[record]\nexclude = ['a', 'b', 'c']\n", "(and 2 more)"),
+            ("[redact]\nkeys = ['ssn', '--']\n", "config.toml line 2, column 16: the name `--` in `keys`"),
+            ("\n[redact]\npatterns = ['(']\n", "config.toml line 3, column 13: the redaction pattern `(`"),
+            ("[redact]\npatterns = ['x*']\n", "matches the empty text"),
+            ("[record]\nexlude = ['server:a']\n", "`record.exlude`"),
+            ("[record]\nprompts = false\n", "`record.prompts`"),
+            ("[redact]\npattern = 'a'\n", "`redact.pattern`"),
+            ("[recrod]\nexclude = ['server:a']\n", "`recrod`"),
+            ("exclude = ['server:a']\n", "`exclude`"),
+        ] {
+            let unclear = parse(text).unclear.unwrap_or_else(|| panic!("{text} is recorded through"));
+            assert!(unclear.contains(told) && !unclear.contains('\n'), "{text}: {unclear}");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(FILE), b"[record]\nexclude = ['server:\xff']\n").unwrap();
+        let unclear = Config::load(dir.path()).unclear.unwrap();
+        assert!(unclear.starts_with("config.toml cannot be read: "), "{unclear}");
+    }
+
+    #[test]
+    fn what_can_be_no_wish_is_a_warning() {
+        for (text, told) in [
+            ("[recrod]\n", "`recrod`"),
+            ("[record]\nspool_limit = 7\n", "`record.spool_limit`"),
             ("[record]\nspool_limit_mb = 0\n", "cannot be 0"),
         ] {
-            let (config, warnings) = parse(text);
-            assert_eq!(config, Config::default(), "{text}");
+            let Loaded { config, warnings, unclear } = parse(text);
+            assert_eq!((config, unclear), (Config::default(), None), "{text}");
             assert!(warnings.len() == 1 && warnings[0].contains(told), "{text}: {warnings:?}");
         }
     }
@@ -296,7 +376,7 @@ mod tests {
             "BIR_REDACT_LEGACY_KEYS" => Some("1".into()),
             _ => None,
         };
-        let (config, _) = Config::from_parts("[record]\nspool_limit_mb = 1\n", "", &variables);
+        let config = Config::from_parts("[record]\nspool_limit_mb = 1\n", &variables).config;
         assert_eq!((config.record.spool_limit, config.redact.legacy_keys), (2 * 1024 * 1024, true));
     }
 

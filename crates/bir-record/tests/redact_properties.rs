@@ -136,7 +136,18 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 /// Inputs that once went wrong.
-const FOUND: &[&str] = &["\"eyJtruncated.\"", "eyJtruncated."];
+const FOUND: &[&str] = &[
+    "\"eyJtruncated.\"",
+    "eyJtruncated.",
+    // Control characters beside a secret of an argument list.
+    "[\"curl\",\"-u\",\"b\u{15}ob:S3cr3tValue\"]",
+    // What takes the place of U+0000 counts as a letter.
+    "{\"a\"token\":\"\0\"",
+    // Escapes that are none.
+    "\"\\ud800 \\u+041 \u{8}\"",
+    // The colons of a placeholder.
+    "[\"curl\",\"-u\",\"b\u{fffd}\u{fffd}\u{16c}\u{0}m&sig=e a lC pqss=3cr\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}3.2aloe\",\"-H\",\"C e\u{fffd}3cr\u{0}nar:\u{0}",
+];
 
 #[test]
 fn what_once_went_wrong() {

@@ -15,7 +15,7 @@ use axum::body::Body;
 use axum::extract::{Path, Query};
 use axum::response::{IntoResponse, Redirect, Response};
 use bir_store::model::{Account, Page};
-use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 
 /// Rows of a run on one page.
 const ROWS: u32 = 1_000;
@@ -160,11 +160,13 @@ async fn signed_in(state: &State, account: &Account, next: Option<&str>) -> Resu
 /// `GET /signin`: the form, or a ticket that is used up.
 pub(crate) async fn sign_in_page(
     axum::extract::State(state): axum::extract::State<State>,
+    method: Method,
     uri: Uri,
 ) -> Result<Response, Problem> {
     let mut params = Params::of(&uri)?;
     let next = params.text("next");
-    let Some(ticket) = params.text("ticket") else {
+    // Whoever looks whether a link is alive does not use it up.
+    let Some(ticket) = params.text("ticket").filter(|_| method != Method::HEAD) else {
         return Ok(page(pages::sign_in("", None, next.as_deref())));
     };
     let gone = "This link was used before, or is too old. On this machine `bir up` prints a new one; or sign in here.";

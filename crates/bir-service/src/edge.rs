@@ -36,7 +36,7 @@ fn authority(url: &str) -> Option<String> {
     Some(host.strip_suffix(default).unwrap_or(&host).to_owned())
 }
 
-fn loopback_names(settings: &Settings) -> [String; 3] {
+pub(crate) fn loopback_names(settings: &Settings) -> [String; 3] {
     let port = settings.listen.port();
     let name = |host: &str| if port == 80 { host.to_owned() } else { format!("{host}:{port}") };
     [name("127.0.0.1"), name("localhost"), name("[::1]")]

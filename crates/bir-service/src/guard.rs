@@ -9,6 +9,7 @@ use axum::extract::{FromRequestParts, Request};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use bir_store::model::View;
+use http::header;
 use http::request::Parts;
 use http::{HeaderMap, Method};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -88,8 +89,11 @@ pub(crate) async fn recheck(state: &State, shown: Shown, action: Action) -> Resu
 
 /// Whether metrics may be read without a token: both ends are this machine, and nobody in between passed it on.
 fn is_local(state: &State, request: &Request) -> bool {
-    let forwarded = ["forwarded", "x-forwarded-for", "x-forwarded-host", "via"];
-    state.settings.listen.ip().is_loopback()
+    let forwarded = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
+    // A proxy on this machine may pass on the name that the world asked for, and nothing else.
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    crate::edge::loopback_names(&state.settings).contains(&host.to_ascii_lowercase())
+        && state.settings.listen.ip().is_loopback()
         && request.extensions().get::<Peer>().is_some_and(|p| p.0.ip().is_loopback())
         && !forwarded.iter().any(|name| request.headers().contains_key(*name))
 }
@@ -130,7 +134,7 @@ async fn decide(
     // A cookie is sent by a browser whoever asks for it, so what changes something must say where it comes from. The edge
     // has refused a wrong origin; here a missing one is.
     let by_cookie = matches!(caller.shown, Shown::Cookie(_));
-    if by_cookie && !is_safe(request.method()) && !request.headers().contains_key(http::header::ORIGIN) {
+    if by_cookie && !is_safe(request.method()) && !request.headers().contains_key(header::ORIGIN) {
         return Err(Problem::new(
             Code::BadOrigin,
             "a browser's request that changes something needs an `Origin`",

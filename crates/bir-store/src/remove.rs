@@ -62,6 +62,9 @@ async fn delete_all(
             break;
         }
     }
+    if deleted.runs > 0 {
+        db.forget().await;
+    }
     Ok(deleted)
 }
 
@@ -72,6 +75,7 @@ pub(crate) async fn run(db: &Db, who: &View, run: RunId) -> Result<bool, StoreEr
     }
     let deleted = delete(&mut tx, &[run]).await?;
     tx.commit().await?;
+    db.forget().await;
     Ok(deleted.runs > 0)
 }
 

@@ -42,7 +42,8 @@ pub(crate) async fn open(file: Option<&Path>, options: &Options) -> Result<SqlSt
         }
         None => connect.in_memory(true),
     };
-    let mut writing = connect.clone();
+    // What is deleted is not to be found in the file either.
+    let mut writing = connect.clone().pragma("secure_delete", "1");
     if let Some(limit) = options.size_limit {
         writing = writing.pragma("max_page_count", (limit / PAGE).max(1).to_string());
     }

@@ -174,12 +174,25 @@ pub(crate) fn one_line(e: &clap::Error, path: &str) -> String {
             let (value, known) = (text(ContextKind::InvalidValue), text(ContextKind::ValidValue));
             format!("`{arg}` cannot be `{value}`; it is one of {known}")
         }
+        ErrorKind::ArgumentConflict if in_notation != text(ContextKind::PriorArg) => {
+            let other = text(ContextKind::PriorArg);
+            format!("{} and {} exclude each other; see `{path} --help`", quoted(&in_notation), quoted(&other))
+        }
         _ => {
             let whole = e.to_string();
             let first = whole.lines().next().unwrap_or("wrong arguments").trim_start_matches("error: ");
             format!("{}; see `{path} --help`", without_value_names(first).trim_end_matches(':'))
         }
     }
+}
+
+/// Options in backquotes, what is no option as the help names it.
+fn quoted(args: &str) -> String {
+    let one = |arg: &str| match without_value_name(arg) {
+        option if option.starts_with('-') => format!("`{option}`"),
+        other => other.replace(['<', '>', '[', ']', '.'], ""),
+    };
+    args.split(", ").map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// `--transport` of `--transport <TRANSPORT>`: people write the option, the parser names it with its value.
@@ -223,12 +236,17 @@ mod tests {
             ("bir wrap --name a --name b -- y", "'--name' cannot", "--help"),
             ("bir runs", "no command", "bir runs --help"),
             ("bir runs frob", "`frob`", "bir runs --help"),
-            ("bir runs show", "ID is missing", "bir runs show --help"),
+            ("bir runs grep", "TEXT is missing", "bir runs grep --help"),
+            ("bir runs rm last --project .", "ID and `--project` exclude each other", "bir runs rm --help"),
             ("bir runs list --limt 3", "`--limt`", "did you mean `--limit`"),
             ("bir runs list --outcome good", "`--outcome` cannot be `good`", "ok, tool_error"),
             ("bir runs list x", "`x`", "bir runs list --help"),
-            ("bir runs export --all run_1", "cannot be used", "bir runs export --help"),
-            ("bir login --device --email a@b", "cannot be used", "bir login --help"),
+            ("bir runs export --all run_1", "exclude each other", "bir runs export --help"),
+            (
+                "bir login --device --email a@b",
+                "`--device` and `--email` exclude each other",
+                "bir login --help",
+            ),
             ("bir up now", "`now`", "bir up --help"),
         ] {
             let e = Cli::try_parse_from(line.split(' ')).err().unwrap();

@@ -17,6 +17,9 @@ pub(crate) enum CommandError {
     /// Anything else, as a whole sentence.
     #[error("{0}")]
     Failed(String),
+    /// Nothing was found, which has been said already, or is an empty array.
+    #[error("nothing was found")]
+    Nothing,
     /// Whoever read the output has gone; they have seen enough.
     #[error("nobody reads the output any more")]
     Closed,

@@ -2,8 +2,8 @@
 
 use crate::error::CommandError;
 use crate::say;
-use bir_record::config::Config;
-use bir_record::hub::{Destination, HubClient};
+use bir_record::config::{Config, Loaded};
+use bir_record::hub::{Destination, HubClient, HubError};
 use bir_record::spool::Spool;
 use bir_record::{ship, state_dir};
 use std::path::PathBuf;
@@ -13,11 +13,17 @@ use std::time::Duration;
 /// Budget for shipping what others left in the spool before runs are shown.
 const SWEEP: Duration = Duration::from_secs(2);
 
+/// What to do about a hub of this machine that was ended.
+pub(crate) const NOT_RUNNING: &str =
+    "the hub of this machine is not running; `bir up` starts it (your runs are kept)";
+
 /// The state directory and what is decided in it.
 pub(crate) struct Home {
     /// Absolute.
     pub(crate) dir: PathBuf,
     pub(crate) config: Config,
+    /// Why nothing is recorded: the configuration is not understood.
+    pub(crate) unclear: Option<String>,
 }
 
 impl Home {
@@ -32,11 +38,14 @@ impl Home {
                 "it is not known where your files are; set HOME, or BIR_HOME to a directory for bir",
             )
         })?;
-        let (config, warnings) = Config::load(&dir);
+        let Loaded { config, warnings, unclear } = Config::load(&dir);
         for warning in warnings {
             say(format_args!("warning: {warning}"));
         }
-        Ok(Self { dir, config })
+        if let Some(why) = &unclear {
+            say(format_args!("warning: nothing is recorded: {why}; mend the file in {}", dir.display()));
+        }
+        Ok(Self { dir, config, unclear })
     }
 
     /// Makes the directory, for this user alone.
@@ -68,7 +77,15 @@ impl Home {
     ///
     /// None is known, or `credentials.json` cannot be used.
     pub(crate) fn client(&self) -> Result<HubClient, CommandError> {
-        Ok(HubClient::find(&self.dir, self.config.hub.as_deref())?)
+        HubClient::find(&self.dir, self.config.hub.as_deref()).map_err(|e| match e {
+            HubError::NoHub if self.has_runs() => CommandError::failed(NOT_RUNNING),
+            e => e.into(),
+        })
+    }
+
+    /// Whether the hub of this machine has run here before; its store is kept then.
+    pub(crate) fn has_runs(&self) -> bool {
+        self.dir.join("hub.db").exists()
     }
 
     /// The spool.

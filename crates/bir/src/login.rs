@@ -12,7 +12,7 @@ mod password;
 
 use crate::error::CommandError;
 use crate::home::{Home, block_on};
-use crate::out::{self, safe};
+use crate::out::{self, safe, size};
 use crate::say;
 use bir_record::hub::{Credentials, Destination, HubClient, HubError, Login, Origin, Token};
 use clap::Args;
@@ -80,6 +80,9 @@ pub(crate) fn run(args: &LoginArgs) -> Result<(), CommandError> {
         )
     })?;
     let url = url.trim_end_matches('/').to_owned();
+    if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
+        return Err(CommandError::usage(without_scheme(&url)));
+    }
     // Nobody is signed in yet: a refusal is an answer and no reason to refresh. A client belongs to one runtime.
     let client = || HubClient::new(&home.dir, Destination::new(&url, None, Origin::Environment));
     // Whether it is a hub at all is found out before anybody types a password.
@@ -87,6 +90,14 @@ pub(crate) fn run(args: &LoginArgs) -> Result<(), CommandError> {
         client().health().await?;
         Ok(())
     })?;
+    let waiting = home.spool().stats().runs;
+    if waiting > 0 {
+        say(format_args!(
+            "note: {} here and will be sent to {} as well; to keep them on this machine, end this with Ctrl-C and run `bir up` first",
+            waits(waiting),
+            safe::line(&url)
+        ));
+    }
     let pair = if args.device {
         block_on(device::sign_in(&mut client()))?
     } else {
@@ -100,13 +111,31 @@ pub(crate) fn run(args: &LoginArgs) -> Result<(), CommandError> {
     if args.json {
         return Ok(out::json(&json!({ "url": url, "email": email }))?);
     }
-    say(format_args!("{} signed in at {url}; what is recorded goes there from now on", signed(who)));
+    let waiting = match waiting {
+        0 => String::new(),
+        n => format!(", and so does what waits here ({})", size::count(n, "run")),
+    };
+    say(format_args!("{} signed in at {url}; what is recorded goes there from now on{waiting}", signed(who)));
     if home.config.hub.as_deref().is_some_and(|hub| hub.trim_end_matches('/') != url) {
         say(
             "warning: `[hub] url` of config.toml names another hub, which goes first; take it out to use this one",
         );
     }
     Ok(())
+}
+
+fn waits(runs: u64) -> String {
+    format!("{} {}", size::count(runs, "run"), if runs == 1 { "waits" } else { "wait" })
+}
+
+/// What to write instead of an address without `http://`. A token goes in the clear to this machine alone.
+fn without_scheme(url: &str) -> String {
+    if url.contains("://") || url.contains('@') {
+        return "the address of a hub begins with http:// or https://, as in https://hub.example.com".into();
+    }
+    let here = ["127.", "localhost", "[::1]"].iter().any(|host| url.starts_with(host));
+    let scheme = if here { "http" } else { "https" };
+    format!("`{url}` has no http:// or https:// before it; did you mean `--server {scheme}://{url}`?")
 }
 
 fn signed(who: &str) -> String {
@@ -143,10 +172,10 @@ pub(crate) fn logout(args: &LogoutArgs) -> Result<(), CommandError> {
             say("nobody is signed in");
             return Ok(());
         };
-        let destination = Destination::new(url, login.bearer().cloned(), Origin::Login);
-        let mut client = HubClient::new(&home.dir, destination);
-        // Outside of the lock: an access token that has ended is refreshed under it, so that the family can be revoked.
-        let revoked = client.post("/auth/logout", &json!({})).await;
+        let revoked = match &login.refresh_token {
+            Some(token) => Some(revoke(&home, url, token).await),
+            None => None,
+        };
         let _held = Credentials::lock(&home.dir, LOCK).await?;
         let mut credentials = Credentials::load(&home.dir)?;
         credentials.servers.remove(url);
@@ -154,25 +183,30 @@ pub(crate) fn logout(args: &LogoutArgs) -> Result<(), CommandError> {
             credentials.current = None;
         }
         credentials.save(&home.dir)?;
-        let gone = match &revoked {
-            Ok(_) => true,
-            // The hub does not know the token any more.
-            Err(e) => e.status() == Some(401),
-        };
+        let gone = matches!(revoked, Some(Ok(())));
         if args.json {
             return Ok(out::json(&json!({ "url": url, "removed": true, "revoked": gone }))?);
         }
         say(format_args!("signed out of {url}"));
-        if let Err(e) = revoked.map_err(CommandError::from)
-            && !gone
-        {
-            say(format_args!(
+        match revoked {
+            Some(Ok(())) => {}
+            Some(Err(e)) => say(format_args!(
                 "warning: the hub was not told, and its tokens end by themselves: {}",
-                safe::line(&e.to_string())
-            ));
+                safe::line(&CommandError::from(e).to_string())
+            )),
+            None => {
+                say("note: the token that was removed here is valid until it is revoked in the hub's console")
+            }
         }
         Ok(())
     })
+}
+
+/// Has the hub revoke the sign-in. Any refresh token of it will do, one that another program has used meanwhile too; so
+/// nothing is locked while the hub is waited for, and no access token is needed, which may have ended.
+async fn revoke(home: &Home, url: &str, refresh: &Token) -> Result<(), HubError> {
+    let mut client = HubClient::new(&home.dir, Destination::new(url, None, Origin::Environment));
+    client.post("/auth/logout", &json!({ "refreshToken": refresh.reveal() })).await.map(drop)
 }
 
 /// A refusal of a sign-in in words that say what to do.

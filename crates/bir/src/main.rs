@@ -81,6 +81,7 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) | Err(CommandError::Closed) => ExitCode::SUCCESS,
+        Err(CommandError::Nothing) => ExitCode::from(FAILED),
         Err(e) => {
             say(format_args!("{path}: {e}"));
             ExitCode::from(if matches!(e, CommandError::Usage(_)) { USAGE } else { FAILED })

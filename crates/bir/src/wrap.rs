@@ -12,12 +12,14 @@ mod entry;
 mod format;
 mod header;
 mod name;
+mod next;
 mod request;
 
 use crate::cli::{Format, WrapArgs};
 use crate::programs::{self, LocateError};
 use crate::{say, trial};
 use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 use thiserror::Error;
 
@@ -52,22 +54,23 @@ pub(crate) fn run(args: WrapArgs) -> Result<bool, WrapError> {
     out.flush()?;
     drop(out);
     hints(&request, &entry, format);
-    if !test {
-        return Ok(true);
-    }
-    match trial::run(&entry, limit) {
-        Ok(answer) => {
-            say(answer);
-            Ok(true)
-        }
-        Err(failure) => {
-            say(failure);
-            Ok(false)
+    if test {
+        match trial::run(&entry, limit) {
+            Ok(answer) => say(answer),
+            Err(failure) => {
+                say(failure);
+                return Ok(false);
+            }
         }
     }
+    next::steps(&entry, format).iter().for_each(say);
+    Ok(true)
 }
 
 fn hints(request: &request::Request, entry: &Entry, format: Format) {
+    if let Some(warning) = next::warning(Path::new(&entry.command)) {
+        say(warning);
+    }
     if entry.holds_secrets() {
         say("note: this entry holds the headers' values; keep the file that you paste it into private");
     }

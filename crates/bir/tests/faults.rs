@@ -119,10 +119,13 @@ fn a_later_hub_asks_for_an_upgrade_and_another_program_is_no_hub() {
     stub.on("GET /health", [Reply::Json(404, "<html>".into())]);
     let said = home.bir(&["login", "--server", &stub.url, "--device"]).fails(1);
     assert!(said.contains("is that a hub? check the address"), "{said}");
-    for (url, part) in
-        [("nonsense", "must begin with http"), ("https://no-such-host.invalid", "cannot resolve")]
-    {
-        let said = home.bir(&["login", "--server", url, "--device"]).fails(1);
+    for (url, status, part) in [
+        ("127.0.0.1:7511", 2, "did you mean `--server http://127.0.0.1:7511`?"),
+        ("hub.example.com/", 2, "did you mean `--server https://hub.example.com`?"),
+        ("ftp://x", 2, "begins with http:// or https://"),
+        ("https://no-such-host.invalid", 1, "cannot resolve"),
+    ] {
+        let said = home.bir(&["login", "--server", url, "--device"]).fails(status);
         assert!(said.contains(part), "{said}");
     }
 }
@@ -168,6 +171,9 @@ fn a_password_is_read_from_stdin_and_a_refusal_tells_nothing_of_it() {
         ],
     );
     let home = Home::new();
+    let spool = home.state().join("spool");
+    std::fs::create_dir_all(&spool).unwrap();
+    std::fs::write(spool.join("run_01970000-0000-7000-8000-000000000001-000001.spool"), "").unwrap();
     let login = |last: &str| {
         let mut args = vec!["login", "--server", &stub.url, "--email", "a@b.c", "--password-stdin"];
         args.extend(Some(last).filter(|last| !last.is_empty()));
@@ -177,8 +183,11 @@ fn a_password_is_read_from_stdin_and_a_refusal_tells_nothing_of_it() {
         child.stdin.take().unwrap().write_all(b"hunter2-long\n").unwrap();
         common::Said::from(child.wait_with_output().unwrap())
     };
-    let said = login("").fails(1);
+    let said = login("").err;
     assert!(said.contains("does not know this e-mail address") && !said.contains("hunter2"), "{said}");
+    // What waits goes there too, which is told before anybody is signed in.
+    assert!(said.starts_with("note: 1 run waits here and will be sent to http://127.0.0.1:"), "{said}");
+    std::fs::remove_dir_all(&spool).unwrap();
     assert!(login("").fails(1).contains("wait a minute"));
     assert_eq!(login("--json").json()["email"], "a@b.c");
     assert!(stub.asked("POST /auth/login")[2].body.contains("hunter2-long"));

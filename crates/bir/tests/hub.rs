@@ -72,6 +72,27 @@ fn without_a_hub_each_command_names_the_next() {
 }
 
 #[test]
+fn a_configuration_that_is_not_understood_is_told_as_recording_that_is_off() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.state()).unwrap();
+    std::fs::write(home.state().join("config.toml"), "[record]\nexclude = ['github']\n").unwrap();
+    let said = home.bir(&["status"]);
+    assert_eq!(said.status, Some(0), "{said:?}");
+    let off = "recording off: config.toml line 2, column 12: `github` in record.exclude is not understood";
+    assert!(said.out.contains(off), "{said:?}");
+    let told = home.bir(&["status", "--json"]).json();
+    let off = &told["off"];
+    assert_eq!((&off["everywhere"], &off["by"]), (&true.into(), &"config.toml".into()), "{told}");
+    assert!(off["why"].as_str().unwrap().starts_with("config.toml line 2"), "{told}");
+    // What switches it off by will goes first, and mended is mended.
+    std::fs::write(home.state().join("off"), "").unwrap();
+    assert!(home.bir(&["status"]).out.contains("recording off (the file off)"));
+    std::fs::remove_file(home.state().join("off")).unwrap();
+    std::fs::write(home.state().join("config.toml"), "[record]\nexclude = ['server:github']\n").unwrap();
+    assert!(home.bir(&["status"]).ok().contains("recording on\n"));
+}
+
+#[test]
 fn a_home_that_cannot_be_had_is_named() {
     let home = home();
     let said = |command: &mut std::process::Command| Said::from(command.output().unwrap());
@@ -97,18 +118,21 @@ fn the_hub_comes_up_once_and_goes_down() {
     assert_eq!(ups.iter().filter(|up| up["started"] == true).count(), 1, "{ups:?}");
     assert!(ups.iter().all(|up| up["pid"] == ups[0]["pid"] && up["url"] == ups[0]["url"]), "{ups:?}");
 
+    // Whether somebody else has the default port is not for this test to say.
+    let said = home.bir(&["up"]).ok();
+    assert_eq!(said.starts_with("7411 is taken, so this time "), !said.contains("127.0.0.1:7411/"), "{said}");
     assert_eq!(
-        calm(&home.bir(&["up"]).ok(), &home),
+        calm(said.trim_start_matches("7411 is taken, so this time "), &home),
         "the hub runs already at http://127.0.0.1:PORT (process PID)\n\
          console  http://127.0.0.1:PORT/signin?ticket=TICKET\n         \
-         this link signs you in, once\n\
+         this link signs you in, once, within 10 minutes\n\
          stop it with `bir down`; see it with `bir status`\n"
     );
     assert_eq!(
         calm(&home.bir(&["status"]).ok(), &home),
         format!(
             "hub       http://127.0.0.1:PORT  on this machine  answers  version {}, process PID\n\
-             console   http://127.0.0.1:PORT/\n\
+             console   http://127.0.0.1:PORT/  `bir up` prints a link that signs you in (once, within 10 minutes)\n\
              waiting   nothing\n\
              recording on\n\
              last run  none yet; put a server behind the recorder with `bir wrap`, or try `bir demo`\n",
@@ -124,6 +148,14 @@ fn the_hub_comes_up_once_and_goes_down() {
     assert_eq!(home.bir(&["down", "--json"]).json()["ended"], true);
     assert!(procs::wait_gone(&[hub], Duration::from_secs(20)).is_empty());
     assert!(!home.state().join("hub.json").exists());
+    let said = home.bir(&["runs", "list"]).fails(1);
+    assert!(
+        said.ends_with("the hub of this machine is not running; `bir up` starts it (your runs are kept)"),
+        "{said}"
+    );
+    assert!(
+        home.bir(&["status"]).ok().starts_with("hub       the hub of this machine is not running; `bir up`")
+    );
 }
 
 #[test]
@@ -171,7 +203,7 @@ fn the_demo_records_a_run_and_the_runs_are_there_to_be_read() {
     assert_eq!(
         ending,
         "open    http://127.0.0.1:PORT/signin?ticket=TICKET&next=/runs/run_ID\n        \
-         the run in your browser; this link signs you in, once\n\
+         the run in your browser; this link signs you in, once, within 10 minutes\n\
          next    BIR runs list\n        \
          BIR runs show last --full\n        \
          BIR wrap --test -- COMMAND   records a server of your own\n\
@@ -199,9 +231,12 @@ fn the_demo_records_a_run_and_the_runs_are_there_to_be_read() {
     assert!(home.bir(&["runs", "show", "x"]).fails(2).contains("is no run"));
 
     assert!(home.bir(&["runs", "grep", "Paris"]).ok().contains("sample/lookup"));
-    assert_eq!(home.bir(&["runs", "grep", "pARIS", "--case", "--json"]).ok(), "[]\n");
+    let none = home.bir(&["runs", "grep", "pARIS", "--case", "--json"]);
+    assert_eq!((none.status, none.out.as_str(), none.err.as_str()), (Some(1), "[]\n", ""));
+    assert_eq!(home.bir(&["runs", "grep", "pARIS", "--case"]).fails(1), "no call holds this text");
+    assert_eq!(home.bir(&["runs", "show"]).ok(), home.bir(&["runs", "show", "last"]).ok());
     let none = home.bir(&["runs", "list", "--server", "other"]);
-    assert_eq!((none.out.as_str(), none.err.as_str()), ("", "no run is of this kind\n"));
+    assert_eq!((none.out.as_str(), none.err.as_str()), ("", "no run matches\n"));
     assert!(
         home.bir(&["runs", "diff", "last", "last"])
             .ok()

@@ -250,7 +250,8 @@ fn entries_hold_what_the_proxy_needs() {
     let args: Vec<&str> = e["args"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert_eq!(args, ["--server-name", "weather", "--lazy", "--restart", "--", "npx", "-y", "@s/weather@1"]);
     assert_eq!(e["env"], serde_json::json!({ "A": "b" }));
-    assert!(out.stderr.is_empty());
+    let err = text(&out.stderr);
+    assert!(err.starts_with("warning: bir-proxy lies in ") && err.contains("restart the client"), "{err}");
 }
 
 #[test]

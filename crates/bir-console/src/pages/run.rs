@@ -87,7 +87,7 @@ impl Head {
             end: match run.end_reason {
                 _ if run.ended_at.is_none() => "going on",
                 Some(EndReason::Idle) => "finished: no call for a while",
-                Some(EndReason::Abandoned) => "abandoned: its recorder ended without a word",
+                Some(EndReason::Abandoned) => "abandoned: bir-proxy was killed before it ended",
                 Some(EndReason::Closed) | None => "finished",
             },
             tier: run.tier.as_str(),

@@ -46,6 +46,9 @@ pub struct EmbeddedHub {
     /// ms since the Unix epoch.
     #[serde(default)]
     pub started_at: u64,
+    /// The port that it would have had, which another program had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<u16>,
 }
 
 impl EmbeddedHub {

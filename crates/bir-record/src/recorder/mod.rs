@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   relay ── ProxyTap ──▶ Queue ──▶ recorder thread ──────────────────────────▶ Keep (spool, shipper)
-//!            copies,      250 events,   Negotiation: may this be kept at all?
+//!            copies,      bounded,      Negotiation: may this be kept at all?
 //!            returns      4 MiB         Runs: which run, which rows; Scrub: without secrets
 //! ```
 //!
@@ -114,6 +114,9 @@ impl Recorder {
     #[must_use]
     pub fn new(options: Options) -> (Self, ProxyTap) {
         let queue = Arc::new(Queue::new());
+        if options.standalone || options.scope != Scope::User {
+            queue.is_decided();
+        }
         let start = {
             let queue = Arc::clone(&queue);
             move || worker::start(queue, options)

@@ -3,10 +3,14 @@
 //! ```text
 //!                     first call
 //!   --standalone ────────────────────────────────────────────▶ Recording, shipped at once
-//!   any other entry ───▶ Recording ── window over ───────────▶ shipped too
+//!   any other entry ───▶ Recording ─┬ no sign of an installation ▶ shipped at once too
+//!                                   └ a sign ── window over ─────▶ shipped then
 //!   user scope ─────┬──▶ Undecided ── window over ───────────▶ Passthrough ─┐ look every 15 s
 //!                   └ a sign of an installation ─▶ Recording ◀──────────────┘
 //! ```
+//!
+//! A run waits for the window only where somebody may still come who wants it as part of another one. Where nothing was
+//! installed there is nobody to wait for, and who watches the hub sees the first call when it is made.
 //!
 //! A user-scope entry is wrapped once and started in every project, so in a project that was never set up nothing of it may
 //! be kept: while that is open, nothing reaches a disk, and what waits is dropped if it stays so (seed 01 §0.1).
@@ -138,6 +142,11 @@ impl Negotiation {
             self.stance = Stance::Recording;
             news.push(News::Stance(Stance::Recording));
         }
+        // Nobody is there who could claim the run: it need not wait.
+        let unclaimed = *found == Sighting::Nothing && self.scope != Scope::User;
+        if unclaimed && !std::mem::replace(&mut self.ships, true) {
+            news.push(News::Ship);
+        }
         news.extend(self.passed(now));
         news
     }
@@ -192,11 +201,33 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_may_record_records_from_the_first_call_and_ships_after_the_window() {
+    fn an_entry_that_may_record_ships_from_the_first_call_where_there_is_nobody_to_wait_for() {
         for scope in [Scope::Any, Scope::Project, Scope::Local] {
             let told = story(false, scope, 100, |_| Sighting::Nothing);
-            assert_eq!(told, ["0 Recording", "10 Ship"], "{scope:?}");
+            assert_eq!(told, ["0 Recording", "0 Ship"], "{scope:?}");
         }
+    }
+
+    #[test]
+    fn a_sign_of_an_installation_holds_the_run_back_for_the_window_and_no_longer_than_it_lasts() {
+        for scope in [Scope::Any, Scope::Project, Scope::Local] {
+            let told = story(false, scope, 100, |_| Sighting::Installed);
+            assert_eq!(told, ["0 Recording", "10 Ship"], "{scope:?}");
+            let told =
+                story(false, scope, 100, |s| if s < 5 { Sighting::Installed } else { Sighting::Nothing });
+            assert_eq!(told, ["0 Recording", "5 Ship"], "{scope:?}");
+        }
+    }
+
+    #[test]
+    fn looks_go_on_after_the_run_is_shipped() {
+        let looks = std::cell::RefCell::new(Vec::new());
+        let told = story(false, Scope::Any, 50, |s| {
+            looks.borrow_mut().push(s);
+            if s < 20 { Sighting::Nothing } else { ANSWER }
+        });
+        assert_eq!(told, ["0 Recording", "0 Ship", "25 Newer { api_version: Some(2) }"]);
+        assert_eq!(looks.into_inner(), [0, 2, 5, 7, 10, 25, 40]);
     }
 
     #[test]

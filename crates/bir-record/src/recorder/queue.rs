@@ -1,7 +1,9 @@
 //! The bounded queue between the relay and the recorder's thread.
 //!
-//! Its lock is held for nanoseconds on both sides. When it is full the oldest call goes, with everything of it, and is
-//! counted: what is new says more about what goes on.
+//! Its lock is held for nanoseconds on both sides. While it is undecided whether anything may be kept, 250 events wait; once it
+//! is decided they are taken as fast as they come, and there is room for what comes while the thread opens its files or does
+//! not get a processor. Too many bytes cost what of a value would not be kept anyway, then the oldest call. Too many events cost
+//! the oldest call at once, with everything of it, and it is counted: what is new says more about what goes on.
 
 use super::Farewell;
 use super::told::{Opening, Told, What};
@@ -12,10 +14,18 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// Most events that wait.
-pub(super) const MAX_EVENTS: usize = 250;
+/// Most events that wait while it is undecided whether they may be kept (seed 01 §5).
+pub(super) const MAX_UNDECIDED: usize = 250;
+/// Most events that wait to be taken.
+pub(super) const MAX_EVENTS: usize = 8192;
+/// Events at which the thread is woken from a nap.
+const GROUP: usize = 62;
 /// Most bytes of payload that wait: 4 MiB.
 pub(super) const MAX_BYTES: usize = 4 << 20;
+
+/// Bytes of a value that are left when there are too many bytes: what is kept of it at most. What could have been saved by taking
+/// base64 blocks out of a longer one is lost.
+const KEPT: usize = crate::redact::MAX_PAYLOAD;
 
 /// When a parked recorder is woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +64,8 @@ enum Done {
 }
 
 struct Inner {
+    /// Most events.
+    most: usize,
     told: VecDeque<Told>,
     bytes: usize,
     losses: Losses,
@@ -67,6 +79,7 @@ impl Queue {
     pub(super) fn new() -> Self {
         Self {
             inner: Mutex::new(Inner {
+                most: MAX_UNDECIDED,
                 told: VecDeque::new(),
                 bytes: 0,
                 losses: Losses::default(),
@@ -94,18 +107,28 @@ impl Queue {
         }
     }
 
+    /// What comes may be kept, so more of it may wait.
+    pub(super) fn is_decided(&self) {
+        self.lock().most = MAX_EVENTS;
+    }
+
     /// Adds an event. Never waits.
-    pub(super) fn push(&self, told: Told) {
+    pub(super) fn push(&self, mut told: Told) {
         let mut inner = self.lock();
-        let bytes = told.bytes();
-        while inner.told.len() >= MAX_EVENTS || (inner.bytes + bytes > MAX_BYTES && !inner.told.is_empty()) {
+        let mut bytes = told.bytes();
+        if inner.bytes + bytes > MAX_BYTES {
+            inner.cut();
+            told.cut(KEPT);
+            bytes = told.bytes();
+        }
+        while inner.told.len() >= inner.most || (inner.bytes + bytes > MAX_BYTES && !inner.told.is_empty()) {
             inner.drop_oldest();
         }
         inner.bytes += bytes;
         inner.told.push_back(told);
         let is_due = match inner.wake {
             Some(Wake::Next) => true,
-            Some(Wake::Quarter) => inner.told.len() >= MAX_EVENTS / 4 || inner.bytes >= MAX_BYTES / 4,
+            Some(Wake::Quarter) => inner.told.len() >= GROUP || inner.bytes >= MAX_BYTES / 4,
             Some(Wake::End) | None => false,
         };
         if is_due {
@@ -142,7 +165,7 @@ impl Queue {
         let mut inner = self.lock();
         let is_due = match wake {
             Wake::Next => !inner.told.is_empty(),
-            Wake::Quarter => inner.told.len() >= MAX_EVENTS / 4 || inner.bytes >= MAX_BYTES / 4,
+            Wake::Quarter => inner.told.len() >= GROUP || inner.bytes >= MAX_BYTES / 4,
             Wake::End => false,
         };
         if is_due || inner.farewell.is_some() {
@@ -200,6 +223,12 @@ impl Queue {
 }
 
 impl Inner {
+    /// Makes room without a loss, as far as that goes. Once a value is cut it costs nothing more here.
+    fn cut(&mut self) {
+        self.told.iter_mut().for_each(|told| told.cut(KEPT));
+        self.bytes = self.told.iter().map(Told::bytes).sum();
+    }
+
     fn drop_oldest(&mut self) {
         let Some(oldest) = self.told.front() else { return };
         let call = oldest.call;
@@ -269,16 +298,38 @@ mod tests {
     }
 
     #[test]
-    fn payload_is_bounded_in_bytes() {
+    fn payload_is_bounded_in_bytes_and_is_cut_before_a_call_goes() {
         let queue = Queue::new();
-        for call in 0..9 {
+        for call in 0..60 {
+            queue.push(ended(call, 1 << 20));
+        }
+        assert!(queue.lock().bytes <= MAX_BYTES);
+        let (kept, losses) = calls(&queue);
+        assert_eq!((kept.len(), losses), (60, Losses::default()));
+        let most = (MAX_BYTES / KEPT) as u64;
+        for call in 0..most + 3 {
             queue.push(ended(call, 1 << 20));
         }
         let (kept, losses) = calls(&queue);
-        assert_eq!(kept, [5, 6, 7, 8]);
-        assert_eq!(losses.calls, 5);
+        assert_eq!((kept.len() as u64, kept[0], losses.calls), (most, 3, 3));
         queue.push(ended(9, MAX_BYTES));
         assert_eq!(calls(&queue).0, [9], "one that fits alone is kept");
+    }
+
+    #[test]
+    fn what_is_decided_may_wait_in_larger_numbers() {
+        let queue = Queue::new();
+        for call in 0..1_000 {
+            queue.push(began(call));
+        }
+        let (kept, losses) = calls(&queue);
+        assert_eq!((kept.len(), losses.calls), (MAX_UNDECIDED, 750));
+        queue.is_decided();
+        for call in 0..MAX_EVENTS as u64 + 10 {
+            queue.push(began(call));
+        }
+        let (kept, losses) = calls(&queue);
+        assert_eq!((kept.len(), losses.calls), (MAX_EVENTS, 10));
     }
 
     #[test]

@@ -67,8 +67,15 @@ struct Open {
     legs: Vec<SafeLeg>,
 }
 
+/// Bytes of a path that a hub takes.
+const LONGEST_PROJECT: usize = 4096;
+
 impl Runs {
     pub(super) fn new(server: String, project: Option<String>) -> Self {
+        let project = project.map(|mut path| {
+            path.truncate(path.floor_char_boundary(LONGEST_PROJECT));
+            path
+        });
         Self { server, project, opening: None, run: None, unsaid: BTreeMap::new() }
     }
 

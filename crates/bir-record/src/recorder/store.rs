@@ -1,8 +1,9 @@
 //! The real thing behind the traits: configuration, redactor, spool and shipper of a state directory.
 
 use super::keep::{Keep, Open, Scrub};
+use super::worker::REOPEN_EVERY;
 use super::{Level, Say};
-use crate::config::{Config, Exclude};
+use crate::config::{Config, Exclude, Loaded};
 use crate::redact::{RedactionKey, Redactor, UnsyncedKey};
 use crate::ship::{self, ShipOptions, Shipper};
 use crate::spool::{RunWriter, Spool};
@@ -36,8 +37,16 @@ impl Open for Store {
         let dir = &self.dir;
         let in_dir = |e: std::io::Error| format!("the state directory {} cannot be used: {e}", dir.display());
         state_dir::ensure(dir).map_err(in_dir)?;
-        let (config, warnings) = Config::load(dir);
+        let Loaded { config, warnings, unclear } = Config::load(dir);
         warnings.iter().for_each(|warning| warn(warning));
+        // Its owner may want something kept out that nobody can read.
+        if let Some(why) = unclear {
+            return Err(format!(
+                "{why}; mend the file in {}, and recording goes on by itself within {} s",
+                dir.display(),
+                REOPEN_EVERY.as_secs()
+            ));
+        }
         let mut key = RedactionKey::load_or_create(dir).map_err(in_dir)?;
         let unsynced_key = key.take_unsynced();
         let (redactor, warnings) = Redactor::new(key, config.redact);

@@ -17,6 +17,14 @@ impl Value {
         Self { head: payload.head[..payload.head.len().min(MAX_COPY)].to_vec(), len: payload.len }
     }
 
+    /// Keeps so many bytes at most. The length on the wire stays, so that what is kept says that it was cut.
+    fn cut(&mut self, most: usize) {
+        if self.head.len() > most {
+            self.head.truncate(most);
+            self.head.shrink_to_fit();
+        }
+    }
+
     pub(super) fn raw(&self) -> Raw<'_> {
         Raw { head: &self.head, len: self.len }
     }
@@ -48,6 +56,17 @@ pub(super) enum What {
 }
 
 impl Told {
+    /// Cuts its values to so many bytes each.
+    pub(super) fn cut(&mut self, most: usize) {
+        match &mut self.what {
+            What::Began { arguments: Some(value), .. }
+            | What::LegEnded { result: value, .. }
+            | What::LegBegan { input: Some(value) }
+            | What::Ended { answer: value, .. } => value.cut(most),
+            What::Began { .. } | What::LegBegan { .. } | What::Cancelled | What::Lost => {}
+        }
+    }
+
     /// Bytes of payload that it holds.
     pub(super) fn bytes(&self) -> usize {
         match &self.what {

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 /// How often the off switch is looked at while there are calls.
 const OFF_EVERY: Duration = Duration::from_secs(1);
 /// How long a store that could not be opened is left alone.
-const REOPEN_EVERY: Duration = Duration::from_secs(5);
+pub(super) const REOPEN_EVERY: Duration = Duration::from_secs(5);
 
 /// Said when the thread panicked.
 const FAILED: &str = "recording failed and is off for this session; the relay goes on";
@@ -219,7 +219,10 @@ impl<'a, O: Open> Worker<'a, O> {
                     self.queue.set_deaf(true);
                     (self.say)(Level::Info, PASSTHROUGH);
                 }
-                News::Stance(_) => self.queue.set_deaf(self.off),
+                News::Stance(_) => {
+                    self.queue.is_decided();
+                    self.queue.set_deaf(self.off);
+                }
                 News::Ship => {
                     if let Some((_, keep)) = &mut self.opened {
                         keep.ship();

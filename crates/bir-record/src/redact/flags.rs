@@ -2,7 +2,7 @@
 
 use super::lex::{LONGEST_NAME, Value, begins_line, shell_word, spaces};
 use super::names::Class;
-use super::placeholder::{Edit, Kind};
+use super::placeholder::{self, Edit, Kind};
 use super::{Job, cookie, look};
 
 /// Bytes before a short flag in which its program is looked for.
@@ -105,7 +105,7 @@ impl Job<'_> {
 
     /// `user:password` as one word.
     fn user(&self, text: &str, value: &Value, out: &mut Vec<Edit>) -> Option<usize> {
-        let (user, password) = text.get(value.start..value.end)?.split_once(':')?;
+        let (user, password) = placeholder::split(text.get(value.start..value.end)?)?;
         let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
         if password.starts_with("//") || digits(user) && digits(password) {
             return None;

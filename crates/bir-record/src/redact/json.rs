@@ -132,6 +132,10 @@ pub(super) fn skip(bytes: &[u8], at: usize) -> Option<usize> {
 /// The code unit of the `\uXXXX` at `at`.
 fn unit(bytes: &[u8], at: usize) -> Option<u32> {
     let hex = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    if !hex.iter().all(u8::is_ascii_hexdigit) {
+        // `+041` is a number too.
+        return None;
+    }
     u32::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()
 }
 
@@ -314,14 +318,14 @@ mod tests {
 
     #[test]
     fn what_readers_refuse_is_mended() {
-        let written = "\"\\ud800 \\x a\nb \\udc00\\ud800\\u0041 tail\"";
+        let written = "\"\\ud800 \\x a\nb \\udc00\\ud800\\u0041 \\u+041 tail\"";
         let token = string(written.as_bytes(), 0).unwrap();
         assert!(token.faulty);
         let raw = &written[token.start..token.end];
         let mut out = Vec::new();
         place(raw, token, token.start, &mut Vec::new(), true, &mut out);
         let mended = apply(written, &out);
-        assert_eq!(mended, r#""\ufffd \\x a\nb \ufffd\ufffd\u0041 tail""#);
+        assert_eq!(mended, r#""\ufffd \\x a\nb \ufffd\ufffd\u0041 \\u+041 tail""#);
         serde_json::from_str::<String>(&mended).unwrap();
     }
 

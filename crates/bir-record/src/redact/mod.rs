@@ -86,39 +86,54 @@ pub struct Redactor {
     legacy: bool,
 }
 
+/// A pattern of the user's.
+fn compile(pattern: &str) -> Result<regex_lite::Regex, String> {
+    let shown: String = pattern.chars().take(80).collect();
+    if pattern.len() > LONGEST_PATTERN {
+        return Err(format!(
+            "the redaction pattern `{shown}…` cannot be used: it is longer than {LONGEST_PATTERN} bytes"
+        ));
+    }
+    match regex_lite::Regex::new(pattern) {
+        Ok(regex) if regex.is_match("") => Err(format!(
+            "the redaction pattern `{shown}` cannot be used: it matches the empty text, so it would match everywhere"
+        )),
+        Ok(regex) => Ok(regex),
+        Err(e) => Err(format!("the redaction pattern `{shown}` cannot be used: {e}")),
+    }
+}
+
+/// A name of the user's, normalised.
+fn normal(name: &str, list: &str) -> Result<String, String> {
+    let joined = Segments::of(name).joined();
+    if joined.is_empty() {
+        return Err(format!(
+            "the name `{name}` in `{list}` of the redaction rules cannot be used: it holds no letter or digit"
+        ));
+    }
+    Ok(format!("_{joined}_"))
+}
+
+/// Whether a pattern of [`Rules`] can be used, else why not.
+pub(crate) fn check_pattern(pattern: &str) -> Result<(), String> {
+    compile(pattern).map(drop)
+}
+
+/// Whether a name in [`Rules::keys`] can be used, else why not.
+pub(crate) fn check_key(name: &str) -> Result<(), String> {
+    normal(name, "keys").map(drop)
+}
+
 impl Redactor {
     /// A redactor, and a warning for each rule that cannot be used, with the reason.
     #[must_use]
     pub fn new(key: RedactionKey, rules: Rules) -> (Self, Vec<String>) {
         let mut warnings = Vec::new();
-        let mut patterns = Vec::new();
-        for pattern in &rules.patterns {
-            let shown: String = pattern.chars().take(80).collect();
-            if pattern.len() > LONGEST_PATTERN {
-                warnings.push(format!(
-                    "the redaction pattern `{shown}…` is ignored: it is longer than {LONGEST_PATTERN} bytes"
-                ));
-                continue;
-            }
-            match regex_lite::Regex::new(pattern) {
-                Ok(regex) if regex.is_match("") => {
-                    warnings.push(format!("the redaction pattern `{shown}` is ignored: it matches the empty text, so it would match everywhere"));
-                }
-                Ok(regex) => patterns.push(regex),
-                Err(e) => warnings.push(format!("the redaction pattern `{shown}` is ignored: {e}")),
-            }
-        }
-        let mut normal = |names: &[String], what: &str| -> Vec<String> {
-            let mut all = Vec::new();
-            for name in names {
-                let joined = Segments::of(name).joined();
-                if joined.is_empty() {
-                    warnings.push(format!("the name `{name}` in `{what}` of the redaction rules is ignored: it holds no letter or digit"));
-                } else {
-                    all.push(format!("_{joined}_"));
-                }
-            }
-            all
+        let mut ignored = |why: String| warnings.push(format!("{why}; it is ignored"));
+        let patterns =
+            rules.patterns.iter().filter_map(|text| compile(text).map_err(&mut ignored).ok()).collect();
+        let mut normal = |names: &[String], list: &str| -> Vec<String> {
+            names.iter().filter_map(|name| normal(name, list).map_err(&mut ignored).ok()).collect()
         };
         let keys = normal(&rules.keys, "keys");
         let keep = normal(&rules.keep, "keep");
@@ -158,8 +173,10 @@ impl Redactor {
             }
             head = &text[..end];
         }
+        // First, since it may make a secret of what was none.
+        let head = without_nul(head);
         let mut job = Job::new(self);
-        let mut out = job.settled(head);
+        let mut out = job.settled(&head);
         for _ in 0..MOST_ROUNDS {
             if out.len() <= MAX_TEXT {
                 break;
@@ -169,18 +186,14 @@ impl Redactor {
         if out.len() > MAX_TEXT {
             out = truncate::cut_text(&out, MAX_TEXT);
         }
-        if out.contains('\0') {
-            out = out.replace('\0', "\u{fffd}");
-            out = truncate::cut_text(&out, MAX_TEXT);
-        }
         RedactedText(out)
     }
 
-    /// A name (of a tool, a server) without secrets; only shapes are looked for.
+    /// A name (of a tool, a server) without secrets and U+0000; only shapes are looked for.
     #[must_use]
     pub fn name(&self, name: &str) -> String {
         let mut job = Job::new(self);
-        let mut said = name.to_owned();
+        let mut said = without_nul(name).into_owned();
         for _ in 0..MOST_ROUNDS {
             let mut edits = Vec::new();
             job.shapes(&said, &mut edits);
@@ -208,6 +221,11 @@ impl Redactor {
         }
         if json.len() <= MAX_PAYLOAD { json } else { placeholder::marker(original_bytes) }
     }
+}
+
+/// U+FFFD for U+0000.
+fn without_nul(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { Cow::Borrowed(text) }
 }
 
 /// UTF-8, mended where it is none.

@@ -113,6 +113,19 @@ pub(super) fn start_across(bytes: &[u8], at: usize) -> Option<usize> {
     (from..at).find(|start| end_at(bytes, *start).is_some_and(|end| end > at))
 }
 
+/// The two sides of the first colon that is not one of a placeholder.
+pub(super) fn split(said: &str) -> Option<(&str, &str)> {
+    let bytes = said.as_bytes();
+    let mut from = 0;
+    loop {
+        let at = from + memchr::memchr2(b':', b'[', bytes.get(from..)?)?;
+        if bytes[at] == b':' {
+            return Some((said.get(..at)?, said.get(at + 1..)?));
+        }
+        from = end_at(bytes, at).unwrap_or(at + 1);
+    }
+}
+
 /// A part of a text and what takes its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Edit {
@@ -161,6 +174,8 @@ mod tests {
             assert!(text.len() <= LONGEST);
             assert_eq!(start_across(text.as_bytes(), 7), Some(0));
             assert_eq!(start_across(text.as_bytes(), text.len()), None);
+            assert_eq!(split(&text), None);
+            assert_eq!(split(&format!("[a{text}:b:c")), Some((&*format!("[a{text}"), "b:c")));
         }
         for no in [
             "[redacted:other:ab0102030405]",

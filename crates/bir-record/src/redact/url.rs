@@ -32,8 +32,8 @@ pub(super) fn credentials(text: &str, at: usize) -> Option<Found> {
         let is_port = port.iter().all(u8::is_ascii_digit) || url[0] == b'[' || port.is_empty();
         if is_port { None } else { memchr::memrchr(b'@', url) }
     })?;
-    let user = &url[..at_sign];
-    let colon = user.iter().position(|b| *b == b':');
+    let user = text.get(from..from + at_sign)?;
+    let colon = placeholder::split(user).map(|(name, _)| name.len());
     let start = colon.map_or(0, |c| c + 1);
     let said = text.get(from + start..from + at_sign)?;
     let settled = [from, from + start].iter().any(|at| placeholder::end_at(bytes, *at).is_some());

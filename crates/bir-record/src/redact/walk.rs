@@ -4,11 +4,13 @@
 //! edits stay what they were, at every depth of JSON within strings. It is bounded in depth, looks ahead by a bounded
 //! distance, and says how far it came when the text is cut or broken ([`Walk::mend`] closes what is open then).
 
+use super::Job;
 use super::json::{self, Str};
 use super::members::{self, Role};
 use super::names::Class;
 use super::placeholder::{Edit, Kind, marker};
-use super::{Job, look};
+
+mod list;
 
 /// Objects and arrays within each other. What is deeper is replaced by a marker, since readers refuse it (serde_json at 128).
 const MOST_DEPTH: u32 = 100;
@@ -26,18 +28,6 @@ const CUT_MARGIN: usize = 8 * 1024;
 /// The text is no JSON from here on.
 #[derive(Debug)]
 pub(super) struct Broken;
-
-/// What the elements of an array mean to each other.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
-    Nothing,
-    /// A flag or a header whose value comes next.
-    Names(Class),
-    /// The same, where the list may be one of names alone.
-    Header(Class),
-    /// `-u`: `user:password` comes next.
-    User,
-}
 
 pub(super) struct Walk<'w, 'r> {
     job: &'w mut Job<'r>,
@@ -187,7 +177,7 @@ impl<'w, 'r> Walk<'w, 'r> {
                     return Err(Broken);
                 }
                 if let Class::Secret(kind) = class
-                    && !look::spared(kind, &self.text[self.pos..end])
+                    && !super::look::spared(kind, &self.text[self.pos..end])
                 {
                     let placeholder = self.job.placeholder(kind, &self.text[self.pos..end]);
                     self.edits.push(Edit { start: self.pos, end, text: format!("\"{placeholder}\"") });
@@ -214,15 +204,21 @@ impl<'w, 'r> Walk<'w, 'r> {
 
     /// Redacts the inside of a string.
     fn redact(&mut self, token: Str, class: Class) {
+        let level = self.level;
+        self.inside(token, |job, said, found| job.string(said, class, level, found));
+    }
+
+    /// Puts into place what `look` finds in what a string says, and mends what readers refuse of how it is written.
+    fn inside(&mut self, token: Str, look: impl FnOnce(&mut Job<'_>, &str, &mut Vec<Edit>)) {
         let raw = &self.text[token.start..token.end];
         let mut found = Vec::new();
         if token.escaped {
             let mut said = self.job.scratch.pop().unwrap_or_default();
             json::decode(raw, &mut said);
-            self.job.string(&said, class, self.level, &mut found);
+            look(self.job, &said, &mut found);
             self.job.scratch.push(said);
         } else {
-            self.job.string(raw, class, self.level, &mut found);
+            look(self.job, raw, &mut found);
         }
         let mend = self.level == 0;
         if !found.is_empty() || (mend && token.faulty) {
@@ -288,7 +284,11 @@ impl<'w, 'r> Walk<'w, 'r> {
             let mut member = match class {
                 Class::Secret(_) if schema && members::describes_schema(name) => Class::Plain,
                 // The size in a marker of our own.
-                Class::Secret(_) | Class::Env(_) | Class::Cookie if name == "originalBytes" => Class::Plain,
+                Class::Secret(_) | Class::Env(_) | Class::Cookie
+                    if name == "originalBytes" && self.counts(key.end + 1) =>
+                {
+                    Class::Plain
+                }
                 Class::Secret(kind) => Class::Secret(kind),
                 Class::Env(all) if members::harmless_variable(name, all) => Class::Plain,
                 Class::Env(_) => Class::Secret(Kind::Env),
@@ -300,7 +300,8 @@ impl<'w, 'r> Walk<'w, 'r> {
                 name.clear();
                 self.job.scratch.push(name);
             }
-            self.key(key);
+            // Keys can be secrets too; only shapes are looked for.
+            self.inside(key, |job, said, found| job.shapes(said, found));
             self.pos = key.end + 1;
             self.space();
             if self.byte() != Some(b':') {
@@ -334,22 +335,11 @@ impl<'w, 'r> Walk<'w, 'r> {
         }
     }
 
-    /// Keys can be secrets too; only shapes are looked for.
-    fn key(&mut self, token: Str) {
-        let raw = &self.text[token.start..token.end];
-        let mut found = Vec::new();
-        if token.escaped {
-            let mut said = self.job.scratch.pop().unwrap_or_default();
-            json::decode(raw, &mut said);
-            self.job.shapes(&said, &mut found);
-            self.job.scratch.push(said);
-        } else {
-            self.job.shapes(raw, &mut found);
-        }
-        let mend = self.level == 0;
-        if !found.is_empty() || (mend && token.faulty) {
-            json::place(raw, token, token.start, &mut found, mend, self.edits);
-        }
+    /// Whether the value of the member whose name ends at `at` is a number without a sign.
+    fn counts(&self, at: usize) -> bool {
+        let bytes = self.text.as_bytes();
+        let colon = json::space(bytes, at);
+        bytes.get(json::space(bytes, colon + 1)).is_some_and(u8::is_ascii_digit)
     }
 
     /// What the name between `start` and `end` makes of the value that it belongs to.
@@ -438,155 +428,4 @@ impl<'w, 'r> Walk<'w, 'r> {
         };
         std::iter::from_fn(member).any(|found| found)
     }
-
-    fn array(&mut self, class: Class, in_array: bool) -> Result<(), Broken> {
-        let element = match class {
-            Class::Env(_) => Class::EnvItem,
-            Class::WeakKey | Class::Pwd => Class::Plain,
-            other => other,
-        };
-        let mut before = Before::Nothing;
-        let mut program: Option<Str> = None;
-        self.space();
-        if self.byte() == Some(b']') {
-            self.pos += 1;
-            return Ok(());
-        }
-        let mut first = true;
-        loop {
-            self.space();
-            self.resume = self.pos;
-            let text = self.text;
-            let token = match self.byte() {
-                Some(b'"') if element == Class::Plain => json::string(text.as_bytes(), self.pos),
-                _ => None,
-            };
-            if let Some(token) = token {
-                let said = &text[token.start..token.end];
-                if first {
-                    program = Some(token);
-                }
-                let next = if token.escaped {
-                    Before::Nothing
-                } else {
-                    self.announces(said, in_array && first, program)
-                };
-                match before {
-                    Before::Names(class) if !said.starts_with('-') => self.redact(token, class),
-                    Before::Header(class) if !is_word(said) => self.redact(token, class),
-                    Before::User if said.contains(':') && !token.escaped => self.user(token),
-                    _ if !token.escaped
-                        && program_is(program.map(|p| &text[p.start..p.end]), MYSQL)
-                        && attached(said) =>
-                    {
-                        let placeholder = self.job.placeholder(Kind::Key, &said[2..]);
-                        self.edits.push(Edit { start: token.start + 2, end: token.end, text: placeholder });
-                    }
-                    _ => self.redact(token, element),
-                }
-                before = if matches!(before, Before::Names(_)) && !said.starts_with('-') {
-                    Before::Nothing
-                } else {
-                    next
-                };
-                self.pos = token.end + 1;
-            } else {
-                before = Before::Nothing;
-                self.value(element, true)?;
-            }
-            first = false;
-            self.whole = self.pos;
-            self.fresh = false;
-            self.space();
-            match self.byte() {
-                Some(b',') => self.pos += 1,
-                Some(b']') => {
-                    self.pos += 1;
-                    return Ok(());
-                }
-                _ => return Err(Broken),
-            }
-        }
-    }
-
-    /// What an element says about the next one.
-    fn announces(&self, said: &str, pair: bool, program: Option<Str>) -> Before {
-        if said.len() > LONGEST_NAME || said.len() < 2 {
-            return Before::Nothing;
-        }
-        let program = program.map(|p| &self.text[p.start..p.end]);
-        let flag = said.starts_with('-');
-        if flag && said.contains('=') {
-            return Before::Nothing;
-        }
-        match said {
-            "-u" | "--user" | "--proxy-user" | "-U" if !program_is(program, OWN_USER) => return Before::User,
-            "-p" if program_is(program, &["sshpass"]) => return Before::Names(Class::Secret(Kind::Key)),
-            "-a" if program_is(program, &["redis-cli"]) => return Before::Names(Class::Secret(Kind::Key)),
-            _ => {}
-        }
-        if !said.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_' || b == b'.') {
-            return Before::Nothing;
-        }
-        // Single letters and `-key`-like switches of X.509 tools name files more often than secrets.
-        if flag && (said.starts_with("--") || said.len() > 4) {
-            return match self.job.classify(said) {
-                class @ (Class::Secret(_) | Class::Cookie | Class::Weak) => Before::Names(class),
-                Class::Pwd => Before::Names(Class::Secret(Kind::Key)),
-                _ => Before::Nothing,
-            };
-        }
-        if flag {
-            return Before::Nothing;
-        }
-        let header = pair
-            || said.contains('-')
-            || said.eq_ignore_ascii_case("authorization")
-            || said.eq_ignore_ascii_case("cookie");
-        match self.job.classify(said) {
-            class @ (Class::Secret(_) | Class::Cookie) if header => Before::Header(class),
-            _ => Before::Nothing,
-        }
-    }
-
-    /// `user:password` after `-u`.
-    fn user(&mut self, token: Str) {
-        let said = &self.text[token.start..token.end];
-        let Some((user, password)) = said.split_once(':') else { return };
-        if password.is_empty()
-            || numeric(user) && numeric(password)
-            || look::harmless(password)
-            || password.starts_with("[redacted:")
-        {
-            return;
-        }
-        let placeholder = self.job.placeholder(Kind::Basic, password);
-        self.edits.push(Edit { start: token.start + user.len() + 1, end: token.end, text: placeholder });
-    }
-}
-
-const MYSQL: &[&str] = &["mysql", "mysqldump", "mysqladmin", "mariadb", "mariadb-dump"];
-
-/// Programs whose `-u` is a user and a group, not a user and a password.
-const OWN_USER: &[&str] = &["docker", "podman", "nerdctl", "sudo", "chroot", "setpriv", "systemd-run"];
-
-fn program_is(program: Option<&str>, names: &[&str]) -> bool {
-    program.is_some_and(|p| names.contains(&p.rsplit('/').next().unwrap_or(p)))
-}
-
-/// `-psecret`.
-fn attached(said: &str) -> bool {
-    said.len() > 2
-        && said.starts_with("-p")
-        && !look::harmless(&said[2..])
-        && !said[2..].starts_with("[redacted:")
-}
-
-fn numeric(s: &str) -> bool {
-    !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit())
-}
-
-/// A name rather than a value: lists of header names must survive.
-fn is_word(said: &str) -> bool {
-    said.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-' || b == b'_')
 }

@@ -186,7 +186,13 @@ async fn ship_all(
         for run in spool.abandoned() {
             // Held until it is shipped.
             let Some(_lock) = spool::try_lock(&spool.inner().dir, run) else { continue };
-            run::ship(client, spool, run, true, log).await?;
+            match run::ship(client, spool, run, true, log).await {
+                // What is wrong with the files of one run is no matter of the others.
+                Err(e @ HubError::State { .. }) => {
+                    log(Level::Warn, &format!("{run} stays in the spool: {e}"))
+                }
+                other => drop(other?),
+            }
         }
     }
     Ok(())

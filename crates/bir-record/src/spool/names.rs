@@ -4,6 +4,7 @@ use bir_model::RunId;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::state_dir;
 
@@ -108,7 +109,37 @@ pub(crate) fn try_lock(dir: &Path, run: RunId) -> Option<File> {
     let path = side(dir, run, "lock");
     let file = state_dir::private().write(true).create(true).truncate(false).open(path).ok()?;
     file.try_lock().ok()?;
-    Some(file)
+    // Whoever had it may have removed the file between our opening and our locking it. A lock that has no name protects
+    // nothing: the next one would make a new file and have a lock, too.
+    is_named(&file, &side(dir, run, "lock")).then_some(file)
+}
+
+/// Takes the lock of a run that begins, of which nobody else can have more than a look.
+pub(crate) fn lock_new(dir: &Path, run: RunId) -> Option<File> {
+    for _ in 0..TRIES {
+        if let Some(file) = try_lock(dir, run) {
+            return Some(file);
+        }
+        std::thread::sleep(BETWEEN_TRIES);
+    }
+    None
+}
+
+/// How often the lock of a new run is tried for.
+const TRIES: u32 = 50;
+/// Between two tries.
+const BETWEEN_TRIES: Duration = Duration::from_millis(2);
+
+#[cfg(unix)]
+fn is_named(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let key = |m: &fs::Metadata| (m.dev(), m.ino());
+    matches!((&file.metadata(), &fs::metadata(path)), (Ok(ours), Ok(named)) if key(ours) == key(named))
+}
+
+#[cfg(not(unix))]
+fn is_named(_: &File, path: &Path) -> bool {
+    path.exists()
 }
 
 #[cfg(test)]
@@ -147,5 +178,30 @@ mod tests {
         assert!(try_lock(dir.path(), run).is_none());
         drop(held);
         assert!(try_lock(dir.path(), run).is_some());
+    }
+
+    #[test]
+    fn whoever_takes_a_lock_away_takes_nobody_elses() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        let run = RunId::new();
+        let over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            // As a sweep does that finds a lock and nothing else.
+            scope.spawn(|| {
+                while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                    let held = try_lock(dir, run);
+                    if held.is_some() {
+                        remove_sides(dir, run);
+                    }
+                }
+            });
+            for _ in 0..2_000 {
+                let held = lock_new(dir, run).expect("nobody has more than a look");
+                assert!(try_lock(dir, run).is_none(), "somebody else has the lock, too");
+                drop(held);
+            }
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
     }
 }

@@ -50,7 +50,7 @@ impl RunWriter {
         }
         let mut head = Vec::new();
         line::encode(first.record(), &mut head)?;
-        let lock = names::try_lock(&spool.dir, run).ok_or(io::ErrorKind::ResourceBusy)?;
+        let lock = names::lock_new(&spool.dir, run).ok_or(io::ErrorKind::ResourceBusy)?;
         let nothing_begun = |e: io::Error| {
             for side in ["missed", "lock"] {
                 let _ = std::fs::remove_file(names::side(&spool.dir, run, side));

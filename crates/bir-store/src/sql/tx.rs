@@ -36,6 +36,15 @@ impl Db {
         Ok(TenantTx { tx, tenant })
     }
 
+    /// After a deletion: what was deleted leaves the log of SQLite, too, unless somebody still reads it there.
+    pub(crate) async fn forget(&self) {
+        if let Self::Sqlite { write, .. } = self
+            && let Err(error) = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(write).await
+        {
+            tracing::warn!(%error, "what was deleted stays in the database's log until it is written next");
+        }
+    }
+
     /// A transaction that is in no tenant.
     pub(crate) async fn plain(&self) -> Result<PlainTx, StoreError> {
         let tx = match self {

@@ -74,12 +74,12 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CommandError> {
         if args.json {
             let whole = api::run(&mut client, id).await?;
             return Ok(out::json(&json!({
-                "run": whole.run, "steps": whole.steps, "server": session.server.name(), "url": url, "signIn": link,
+                "run": whole.run, "steps": whole.steps, "server": session.server.name(), "url": url, "signIn": link.map(|link| link.url),
             }))?);
         }
         out::print("\n")?;
         show::print(&mut client, id, false, false).await?;
-        Ok(out::print(&ending(&home, client.destination().origin, &url, link.as_deref()))?)
+        Ok(out::print(&ending(&home, client.destination().origin, &url, link.as_ref()))?)
     })
 }
 
@@ -102,6 +102,9 @@ fn hub_of(home: &Home) -> Result<Destination, CommandError> {
 /// Records a session with the first server that works.
 fn record(home: &Home, proxy: &std::path::Path, sample: bool) -> Result<Session, CommandError> {
     for server in server::candidates(sample)? {
+        if let Some(note) = server.note() {
+            say(note);
+        }
         let bar = progress::spinner(&format!("starting {}", server.what()));
         let opened = client::Client::open(server.command(proxy, &home.dir), server.budget());
         bar.finish_and_clear();
@@ -168,7 +171,7 @@ async fn arrival(home: &Home, client: &mut HubClient, session: &Session) -> Resu
 }
 
 /// Where to look, what to do next, and what stays behind.
-fn ending(home: &Home, origin: Origin, url: &str, link: Option<&str>) -> String {
+fn ending(home: &Home, origin: Origin, url: &str, link: Option<&hub::Link>) -> String {
     let me = myself();
     let mut page = String::from("\n");
     let mut field = |name: &str, value: String| {
@@ -176,8 +179,11 @@ fn ending(home: &Home, origin: Origin, url: &str, link: Option<&str>) -> String 
     };
     match link {
         Some(link) => {
-            field("open", paint::bold(&safe::line(link)));
-            field("", paint::dim("the run in your browser; this link signs you in, once"));
+            field("open", paint::bold(&safe::line(&link.url)));
+            field(
+                "",
+                paint::dim(&format!("the run in your browser; this link signs you in, {}", link.works)),
+            );
         }
         None => field("open", paint::bold(&safe::line(url))),
     }

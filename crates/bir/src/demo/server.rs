@@ -43,6 +43,12 @@ impl Server {
         }
     }
 
+    /// What a person should know before it is started.
+    pub(super) fn note(&self) -> Option<&'static str> {
+        matches!(self, Self::Everything { .. })
+            .then_some("fetching the MCP project's server-everything with npx; --sample needs no network")
+    }
+
     /// None comes after it.
     pub(super) fn is_last(&self) -> bool {
         matches!(self, Self::Sample { .. })

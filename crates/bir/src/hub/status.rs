@@ -1,9 +1,9 @@
 //! `bir status`: the hub, what waits for it, whether anything is recorded.
 
 use super::up::elsewhere;
-use super::{Embedded, embedded};
+use super::{Embedded, embedded, ticket};
 use crate::error::CommandError;
-use crate::home::{Home, block_on};
+use crate::home::{Home, NOT_RUNNING, block_on};
 use crate::out::{self, paint, safe, size, time};
 use crate::runs::wire::{Summary, read};
 use crate::runs::{api, short_id};
@@ -48,17 +48,24 @@ pub(crate) enum Off {
     Everywhere(&'static str),
     /// In these directories and below.
     In(Vec<String>),
+    /// Everywhere, since the configuration is not understood, and why.
+    Unclear(String),
 }
 
 /// Says how things are.
 pub(crate) fn run(args: &StatusArgs) -> Result<(), CommandError> {
     let home = Home::find()?;
     let hub = block_on(look(&home))?;
-    let (spool, off) = (home.spool().stats(), off(&home.dir));
+    let spool = home.spool().stats();
+    let off = match (off(&home.dir), &home.unclear) {
+        (by @ Off::Everywhere(_), _) => by,
+        (_, Some(why)) => Off::Unclear(why.clone()),
+        (off, None) => off,
+    };
     if args.json {
         return Ok(out::json(&as_json(&home, &hub, &spool, &off))?);
     }
-    Ok(out::print(&page(&hub, &spool, &off, &TimeZone::system()))?)
+    Ok(out::print(&page(&hub, &spool, &off, home.has_runs(), &TimeZone::system()))?)
 }
 
 async fn look(home: &Home) -> Result<Hub, CommandError> {
@@ -134,7 +141,9 @@ fn as_json(home: &Home, hub: &Hub, spool: &SpoolStats, off: &Off) -> Value {
         Off::No => (false, None, Vec::new()),
         Off::Everywhere(by) => (true, Some(*by), Vec::new()),
         Off::In(list) => (false, None, list.clone()),
+        Off::Unclear(_) => (true, Some(bir_record::config::FILE), Vec::new()),
     };
+    let why = if let Off::Unclear(why) = off { Some(why) } else { None };
     json!({
         "stateDir": home.dir,
         "hub": {
@@ -143,19 +152,24 @@ fn as_json(home: &Home, hub: &Hub, spool: &SpoolStats, off: &Off) -> Value {
         },
         "console": hub.url.as_ref().map(|url| format!("{url}/")),
         "spool": { "runs": spool.runs, "segments": spool.segments, "bytes": spool.bytes, "oldest": spool.oldest },
-        "off": { "everywhere": everywhere, "by": by, "directories": directories },
+        "off": { "everywhere": everywhere, "by": by, "why": why, "directories": directories },
         "lastRun": hub.last,
     })
 }
 
-fn page(hub: &Hub, spool: &SpoolStats, off: &Off, zone: &TimeZone) -> String {
+fn page(hub: &Hub, spool: &SpoolStats, off: &Off, kept: bool, zone: &TimeZone) -> String {
     let mut page = String::new();
     let mut field = |name: &str, value: String| {
         let _ = writeln!(page, "{} {value}", paint::dim(&format!("{name:<9}")));
     };
-    field("hub", hub_line(hub));
+    field("hub", if hub.kind.is_none() && kept { NOT_RUNNING.into() } else { hub_line(hub) });
     if let (Some(url), None) = (&hub.url, &hub.trouble) {
-        field("console", format!("{}/", safe::line(url)));
+        // Nobody has a password for the hub of this machine.
+        let how = match hub.kind {
+            Some("embedded") => format!("  `bir up` prints a link that signs you in ({})", ticket::LIFE),
+            _ => String::new(),
+        };
+        field("console", format!("{}/{}", safe::line(url), paint::dim(&how)));
     }
     field(
         "waiting",
@@ -177,6 +191,7 @@ fn page(hub: &Hub, spool: &SpoolStats, off: &Off, zone: &TimeZone) -> String {
         match off {
             Off::No => paint::good("on"),
             Off::Everywhere(by) => paint::warn(&format!("off ({by})")),
+            Off::Unclear(why) => paint::warn(&format!("off: {}", safe::line(why))),
             Off::In(list) => format!("off in {}", safe::line(&list.join(", "))),
         },
     );
@@ -249,12 +264,12 @@ mod tests {
         };
         let spool = SpoolStats { runs: 2, segments: 3, bytes: 4096, oldest: Some(2_000) };
         let plain = |hub: &Hub, spool: &SpoolStats, off: &Off| {
-            console::strip_ansi_codes(&page(hub, spool, off, &TimeZone::UTC)).into_owned()
+            console::strip_ansi_codes(&page(hub, spool, off, false, &TimeZone::UTC)).into_owned()
         };
         assert_eq!(
             plain(&hub, &spool, &Off::No),
             "hub       http://127.0.0.1:7411  on this machine  answers  version 0.1␛[1m, process 7\n\
-             console   http://127.0.0.1:7411/\n\
+             console   http://127.0.0.1:7411/  `bir up` prints a link that signs you in (once, within 10 minutes)\n\
              waiting   2 runs, 4.0 KiB, the oldest since 1970-01-01 00:00:02\n\
              recording on\n\
              last run  019700000000  1970-01-01 00:00:01  3 calls, 1 failed\n"

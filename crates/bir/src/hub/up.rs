@@ -1,5 +1,6 @@
 //! `bir up`.
 
+use super::ticket::Link;
 use super::{Embedded, embedded, log, ticket};
 use crate::error::CommandError;
 use crate::home::{Home, block_on};
@@ -56,21 +57,23 @@ pub(crate) fn run(args: &UpArgs) -> Result<(), CommandError> {
         if args.json {
             return Ok(out::json(&json!({
                 "hub": "embedded", "started": up.started, "url": up.hub.url, "pid": up.hub.pid,
-                "version": up.health.version, "instance": up.hub.instance, "signIn": link,
+                "version": up.health.version, "instance": up.hub.instance, "signIn": link.map(|link| link.url),
             }))?);
         }
-        Ok(out::print(&page(&up, link.as_deref()))?)
+        Ok(out::print(&page(&up, link.as_ref()))?)
     })
 }
 
-fn page(up: &Up, link: Option<&str>) -> String {
+fn page(up: &Up, link: Option<&Link>) -> String {
     let what = if up.started { "the hub is up" } else { "the hub runs already" };
-    let mut page = format!("{what} at {} (process {})\n", paint::bold(&safe::line(&up.hub.url)), up.hub.pid);
+    let taken = up.hub.taken.map(|port| format!("{port} is taken, so this time ")).unwrap_or_default();
+    let mut page =
+        format!("{taken}{what} at {} (process {})\n", paint::bold(&safe::line(&up.hub.url)), up.hub.pid);
     if let Some(link) = link {
         page.push_str(&format!(
             "console  {}\n         {}\n",
-            safe::line(link),
-            paint::dim("this link signs you in, once")
+            safe::line(&link.url),
+            paint::dim(&format!("this link signs you in, {}", link.works))
         ));
     }
     page.push_str(&paint::dim("stop it with `bir down`; see it with `bir status`"));

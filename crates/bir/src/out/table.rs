@@ -22,7 +22,7 @@ pub(crate) struct Table {
 /// Between two columns.
 const GAP: usize = 2;
 /// A flexible column is not cut to less.
-const LEAST: usize = 12;
+const LEAST: usize = 8;
 
 impl Table {
     pub(crate) fn new(columns: &[(&str, Column)]) -> Self {
@@ -80,6 +80,6 @@ mod tests {
             "a        n  text\n日本     7  a long text that goes on\nx     1234  short\n"
         );
         assert_eq!(plain(Some(26)), "a        n  text\n日本     7  a long text t…\nx     1234  short\n");
-        assert_eq!(plain(Some(5)), "a        n  text\n日本     7  a long text…\nx     1234  short\n");
+        assert_eq!(plain(Some(5)), "a        n  text\n日本     7  a long …\nx     1234  short\n");
     }
 }

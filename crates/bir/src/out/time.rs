@@ -23,6 +23,13 @@ pub(crate) fn instant(ms: u64, zone: &TimeZone) -> String {
     )
 }
 
+/// `2026-11-30 04:12` in a zone, where a line is short.
+pub(crate) fn minute(ms: u64, zone: &TimeZone) -> String {
+    let mut text = instant(ms, zone);
+    text.truncate("2026-11-30 04:12".len());
+    text
+}
+
 /// `812 µs`, `2.3 ms`, `1.25 s`, `2 m 05 s`, `1 h 02 m`, `3 d 04 h`.
 pub(crate) fn span(us: u64) -> String {
     let seconds = us / 1_000_000;

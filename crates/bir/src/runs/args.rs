@@ -126,7 +126,7 @@ pub(crate) struct ListArgs {
 #[derive(Args)]
 pub(crate) struct ShowArgs {
     /// The run: its id, the beginning of it, or `last`.
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", default_value = "last")]
     pub(crate) id: String,
     /// Print arguments and results whole.
     #[arg(long)]

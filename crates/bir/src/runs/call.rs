@@ -75,9 +75,9 @@ impl Call {
         self.any().map_or(0, |step| step.at)
     }
 
-    /// How long it took, µs.
+    /// How long it took, µs. None: it has not ended, or nobody saw its answer, so that the time of its end means nothing.
     pub(crate) fn duration(&self) -> Option<u64> {
-        let end = self.end.as_ref()?;
+        let end = self.end.as_ref().filter(|end| end.outcome.is_some_and(|o| o != Outcome::Unknown))?;
         end.duration_us.or_else(|| Some(end.at.saturating_sub(self.begin.as_ref()?.at).saturating_mul(1000)))
     }
 
@@ -150,6 +150,16 @@ mod tests {
         let seen: Vec<_> = found.iter().map(|c| (c.name(), c.outcome(), c.duration())).collect();
         assert_eq!(seen, [("s/a".into(), None, None), ("s/b".into(), Some(Outcome::ToolError), Some(5240))]);
         assert!(calls(&[json!({"id": 1})]).is_err());
+    }
+
+    #[test]
+    fn a_call_without_an_answer_took_nobody_knows_how_long() {
+        let mut rows = samples::rows(0, "a", json!({}), samples::text("1"), "unknown");
+        rows[1]["durationUs"] = 0.into();
+        assert_eq!(calls(&rows).unwrap()[0].duration(), None);
+        let line = super::super::show::line(&calls(&rows).unwrap()[0], 1_000);
+        let words: Vec<_> = line.split_whitespace().collect();
+        assert!(words.contains(&"–") && line.contains("unknown"), "{line}");
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(crate) async fn run(home: &Home, args: &DiffArgs) -> Result<(), CommandError
     let mut page = String::new();
     let short = find::short(&[run_a.id, run_b.id]);
     for ((mark, run), id) in [(paint::bad("-"), run_a), (paint::good("+"), run_b)].into_iter().zip(short) {
-        let (when, took) = (time::instant(run.started_at, &zone), time::span(run.span(time::now_ms())));
+        let (when, took) = (time::instant(run.started_at, &zone), run.took(time::now_ms()));
         page.push_str(&format!("{mark} {}  {when}  {took}  {} calls\n", paint::name(&id), run.calls));
     }
     page.push('\n');

@@ -26,6 +26,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 /// Exit status of a program that was interrupted: 128 and the number of SIGINT.
+#[cfg(unix)]
 const INTERRUPTED: i32 = 130;
 /// The first pause after a break, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
@@ -76,6 +77,7 @@ pub(crate) async fn run(home: &Home, args: &FollowArgs) -> Result<(), CommandErr
 }
 
 /// Ctrl-C ends the program at once; nothing is left to be tidied.
+#[cfg(unix)]
 fn interruptible() -> Result<(), CommandError> {
     let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT])
         .map_err(|e| CommandError::failed(format!("cannot wait for Ctrl-C: {e}")))?;
@@ -84,6 +86,13 @@ fn interruptible() -> Result<(), CommandError> {
             std::process::exit(INTERRUPTED);
         }
     });
+    Ok(())
+}
+
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere there is something that can fail")]
+fn interruptible() -> Result<(), CommandError> {
+    // The system ends a program at Ctrl-C by itself.
     Ok(())
 }
 
@@ -334,7 +343,7 @@ impl Shown {
     fn end(&self, data: &Value) -> Result<(), CommandError> {
         if !self.json {
             let run: Summary = read(data)?;
-            let took = time::span(run.span(run.last_at));
+            let took = run.took(run.last_at);
             out::print(&format!(
                 "{}\n",
                 paint::dim(&format!("the run is over: {} calls in {took}", run.calls))

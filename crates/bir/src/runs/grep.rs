@@ -30,10 +30,15 @@ pub(crate) async fn run(home: &Home, args: &GrepArgs) -> Result<(), CommandError
     let keep = |row: &Value| !args.case || texts(row).any(|text| text.contains(&args.text));
     let rows = api::search(&mut client, &query, args.limit, keep).await?;
     if args.json {
-        return Ok(out::json(&rows)?);
+        out::json(&rows)?;
+    } else if rows.is_empty() {
+        say("no call holds this text");
     }
     if rows.is_empty() {
-        say("no call holds this text");
+        // As grep does.
+        return Err(CommandError::Nothing);
+    }
+    if args.json {
         return Ok(());
     }
     let steps = rows.iter().map(read::<Step>).collect::<Result<Vec<_>, _>>()?;

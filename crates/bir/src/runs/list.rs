@@ -24,7 +24,7 @@ pub(crate) async fn run(home: &Home, args: &ListArgs) -> Result<(), CommandError
         say(if args.filter.is_empty() {
             "no run is recorded yet; put a server behind the recorder with `bir wrap`, or try `bir demo`"
         } else {
-            "no run is of this kind"
+            "no run matches"
         });
         return Ok(());
     }
@@ -32,30 +32,33 @@ pub(crate) async fn run(home: &Home, args: &ListArgs) -> Result<(), CommandError
 }
 
 fn table(runs: &[Summary], now: u64, zone: &TimeZone) -> Table {
-    let mut table = Table::new(&[
+    let mut columns = vec![
         ("RUN", Column::Left),
         ("WHEN", Column::Left),
         ("HOST", Column::Left),
-        ("WHAT", Column::Flexible),
+        ("SERVER", Column::Flexible),
         ("CALLS", Column::Right),
         ("FAILED", Column::Right),
         ("TOOK", Column::Right),
-        ("SEEN", Column::Left),
-    ]);
+    ];
+    if runs.iter().any(|run| run.lossy) {
+        columns.push(("LOST", Column::Left));
+    }
+    let mut table = Table::new(&columns);
     let ids: Vec<_> = runs.iter().map(|run| run.id).collect();
     for (run, id) in runs.iter().zip(short(&ids)) {
         let failed =
             if run.failed_calls > 0 { paint::bad(&run.failed_calls.to_string()) } else { paint::dim("0") };
-        let took = time::span(run.span(now));
+        let took = run.took(now).replace("at least ", "≥ ");
         table.row(vec![
             paint::name(&id),
-            time::instant(run.started_at, zone),
+            time::minute(run.started_at, zone),
             host(run),
-            what(run),
+            servers(run),
             run.calls.to_string(),
             failed,
             if run.ended_at.is_some() { took } else { paint::warn(&format!("{took} …")) },
-            seen(run),
+            if run.lossy { paint::bad("some") } else { String::new() },
         ]);
     }
     table
@@ -66,23 +69,12 @@ pub(crate) fn host(run: &Summary) -> String {
     run.host.as_ref().map_or_else(|| paint::dim("–"), |host| safe::line(&host.app).into_owned())
 }
 
-/// The prompt, else the servers.
-fn what(run: &Summary) -> String {
-    match &run.input {
-        Some(prompt) => {
-            safe::line(prompt.split_whitespace().collect::<Vec<_>>().join(" ").as_str()).into_owned()
-        }
-        None => {
-            let names: Vec<_> = run.servers.iter().map(|server| safe::line(&server.name)).collect();
-            names.join(", ")
-        }
+/// The servers that took part.
+fn servers(run: &Summary) -> String {
+    if run.servers.is_empty() {
+        return paint::dim("–");
     }
-}
-
-/// The tier, and whether all of it is there.
-fn seen(run: &Summary) -> String {
-    let tier = run.tier.as_str();
-    if run.lossy { format!("{tier} {}", paint::bad("lossy")) } else { tier.to_owned() }
+    run.servers.iter().map(|server| safe::line(&server.name)).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -94,7 +86,7 @@ mod tests {
     fn a_run_is_one_line_whatever_is_in_it() {
         let runs = [
             json!({"id": "run_01970000-0000-7000-8000-000000000001", "tier": "bound", "lossy": true,
-                "input": "book a\nflight \u{1b}[2J", "host": {"app": "claude-code\u{202e}"}, "startedAt": 0, "endedAt": 1250,
+                "servers": [{"name": "air\nline \u{1b}[2J"}], "host": {"app": "claude-code\u{202e}"}, "startedAt": 0, "endedAt": 1250,
                 "lastAt": 1250, "calls": 3, "failedCalls": 1}),
             json!({"id": "run_01970001-0000-7000-8000-000000000001", "tier": "standalone", "servers": [{"name": "fs"}, {"name": "git"}],
                 "startedAt": 1000, "lastAt": 1000, "calls": 12}),
@@ -108,10 +100,34 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "RUN WHEN HOST WHAT CALLS FAILED TOOK SEEN",
-                "019700000000 1970-01-01 00:00:00 claude-code\\u{202e} book a flight ␛[2J 3 1 1.25 s bound lossy",
-                "019700010000 1970-01-01 00:00:01 – fs, git 12 0 2.00 s … standalone",
+                "RUN WHEN HOST SERVER CALLS FAILED TOOK LOST",
+                "019700000000 1970-01-01 00:00 claude-code\\u{202e} air␊line ␛[2J 3 1 1.25 s some",
+                "019700010000 1970-01-01 00:00 – fs, git 12 0 2.00 s …",
             ]
         );
+    }
+
+    #[test]
+    fn a_list_fits_into_80_columns() {
+        let run = json!({"id": "run_01970000-0000-7000-8000-000000000001", "tier": "standalone", "host": {"app": "claude-code"},
+            "servers": [{"name": "everything-else"}], "startedAt": 0, "endedAt": 125_000, "endReason": "abandoned", "lastAt": 125_000, "calls": 12_345,
+            "failedCalls": 123_456});
+        let text = table(&[read(&run).unwrap()], 3000, &TimeZone::UTC).render(Some(80));
+        let plain = console::strip_ansi_codes(&text).into_owned();
+        assert!(plain.lines().all(|line| line.chars().count() <= 80), "{plain}");
+        assert!(plain.contains("everyth…") && plain.ends_with("≥ 2 m 05 s\n"), "{plain}");
+    }
+
+    #[test]
+    fn of_a_run_that_was_cut_off_only_the_least_is_known() {
+        let run = |last: u64| {
+            let run = json!({"id": "run_01970000-0000-7000-8000-000000000001", "tier": "standalone", "startedAt": 1000,
+                "endedAt": last, "endReason": "abandoned", "lastAt": last, "calls": 1});
+            read::<Summary>(&run).unwrap()
+        };
+        assert_eq!(run(1000).took(9_000), "–");
+        assert_eq!(run(3500).took(9_000), "at least 2.50 s");
+        let text = table(&[run(3500)], 9_000, &TimeZone::UTC).render(None);
+        assert!(console::strip_ansi_codes(&text).contains("≥ 2.50 s"), "{text}");
     }
 }

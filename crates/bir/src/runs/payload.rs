@@ -40,12 +40,27 @@ fn result(value: &Value) -> Option<String> {
     Some(parts.join(" "))
 }
 
+/// A text, or what is kept of one that was cut (docs/redaction.md): its head, at whatever depth that stands.
+fn kept(mut value: &Value) -> &str {
+    // A value that was cut on its way and again when it was kept has two marks.
+    for _ in 0..3 {
+        match value {
+            Value::String(text) => return text,
+            Value::Object(mark) if mark.get("truncated").is_some() => value = &mark["head"],
+            _ => break,
+        }
+    }
+    ""
+}
+
 fn part(item: &Value) -> Cow<'_, str> {
     let text = |key: &str| item[key].as_str().unwrap_or_default();
     match text("type") {
+        "text" if item["text"].is_object() => Cow::Owned(format!("{}…", kept(&item["text"]))),
         "text" => Cow::Borrowed(text("text")),
         kind @ ("image" | "audio") => {
-            let bytes = u64::try_from(text("data").len()).unwrap_or_default() / 4 * 3;
+            let cut = item["data"]["originalBytes"].as_u64();
+            let bytes = cut.or(u64::try_from(text("data").len()).ok()).unwrap_or_default() / 4 * 3;
             Cow::Owned(format!("[{kind} {} {}]", text("mimeType"), size::bytes(bytes)))
         }
         "resource_link" => Cow::Owned(format!("[link {}]", text("uri"))),
@@ -81,6 +96,15 @@ mod tests {
             ),
             (json!({"content": [], "structuredContent": {"x": 1}}), r#"{"x":1}"#),
             (json!({"content": []}), "(nothing)"),
+            (
+                json!({"content": [{"type": "text", "text": {"truncated": true, "originalBytes": 70_000, "head": "begins"}}]}),
+                "begins…",
+            ),
+            (
+                json!({"content": [{"type": "text", "text": {"truncated": true, "originalBytes": 7, "head": {"truncated": true, "head": "twice"}}},
+                    {"type": "image", "mimeType": "image/png", "data": {"truncated": true, "originalBytes": 4096}}]}),
+                "twice… [image image/png 3.0 KiB]",
+            ),
             (
                 json!({"content": [{"type": "resource_link", "uri": "file:///x"}, {"type": "resource", "resource": {"uri": "r:1"}}]}),
                 "[link file:///x] [resource r:1]",

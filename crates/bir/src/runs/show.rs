@@ -86,12 +86,11 @@ fn head(detail: &Detail, look: &Look) -> String {
     let mut field = |name: &str, value: String| {
         let _ = writeln!(page, "  {} {value}", paint::dim(&format!("{name:<8}")));
     };
-    let mut when =
-        format!("{}, {}", time::instant(run.started_at, &look.zone), time::span(run.span(look.now)));
+    let mut when = format!("{}, {}", time::instant(run.started_at, &look.zone), run.took(look.now));
     when.push_str(match (run.ended_at, run.end_reason) {
         (None, _) => " so far",
         (_, Some(EndReason::Idle)) => ", ended for want of calls",
-        (_, Some(EndReason::Abandoned)) => ", its recorder ended without a word",
+        (_, Some(EndReason::Abandoned)) => ", bir-proxy was killed before it ended",
         _ => "",
     });
     field("when", when);
@@ -196,7 +195,8 @@ const INDENT: &str = "             ";
 /// The line of a call: when, how long, how it ended, what.
 pub(crate) fn line(call: &Call, started_at: u64) -> String {
     let offset = time::offset(call.at().saturating_sub(started_at));
-    let took = call.duration().map_or_else(|| "…".into(), time::span);
+    let nothing = if call.end.is_none() { "…" } else { "–" };
+    let took = call.duration().map_or_else(|| nothing.into(), time::span);
     let outcome = call.outcome();
     let mark = outcome.map_or("running", bir_model::Outcome::as_str);
     format!(

@@ -1,6 +1,7 @@
 //! What the hub answers, as far as it is shown. The rows themselves are `bir_model::record::Step`.
 
 use crate::error::CommandError;
+use crate::out::time;
 use bir_model::record::{EndReason, HostInfo, Lost, ServerInfo};
 use bir_model::{RunId, Tier};
 use serde::Deserialize;
@@ -66,5 +67,14 @@ impl Summary {
     pub(crate) fn span(&self, now: u64) -> u64 {
         let end = self.ended_at.unwrap_or_else(|| now.max(self.last_at));
         end.saturating_sub(self.started_at).saturating_mul(1000)
+    }
+
+    /// The same, to be read. Of a run whose recorder was killed only its last row is known.
+    pub(crate) fn took(&self, now: u64) -> String {
+        match (self.end_reason, self.span(now)) {
+            (Some(EndReason::Abandoned), 0) => "–".into(),
+            (Some(EndReason::Abandoned), least) => format!("at least {}", time::span(least)),
+            (_, span) => time::span(span),
+        }
     }
 }

@@ -1,0 +1,90 @@
+//! What to do with the entry, on stderr: stdout is the entry alone.
+
+use super::Entry;
+use crate::cli::Format;
+use serde_json::json;
+use std::path::Path;
+
+/// The next steps. No value of the environment is in them: it may be a secret, and stands in the entry already.
+pub(crate) fn steps(entry: &Entry, format: Format) -> Vec<String> {
+    let place = match format {
+        Format::Json if entry.env.is_empty() => {
+            let server = json!({ "type": "stdio", "command": entry.command, "args": entry.args });
+            format!(
+                "next: for Claude Code, claude mcp add-json {} {}",
+                quoted(&entry.name),
+                quoted(&server.to_string())
+            )
+        }
+        Format::Json => "next: for Claude Code, put the entry into .mcp.json of the project".into(),
+        Format::Toml => "next: for Codex, put the entry into ~/.codex/config.toml".into(),
+        Format::Yaml => "next: put the entry into the client's configuration".into(),
+    };
+    let other = "      for Codex, take --format toml, and put the entry into ~/.codex/config.toml";
+    let mut steps = vec![place];
+    steps.extend((format == Format::Json).then(|| other.into()));
+    steps.push("      then restart the client, and see its calls with `bir runs follow`".into());
+    steps
+}
+
+/// A warning where the proxy lies in a directory that cargo writes and cleans.
+pub(crate) fn warning(proxy: &Path) -> Option<String> {
+    let of_cargo = |dir: &&Path| dir.ends_with("target") || dir.join(".rustc_info.json").is_file();
+    let dir = proxy.ancestors().skip(1).find(of_cargo)?;
+    Some(format!(
+        "warning: bir-proxy lies in {}, a directory of cargo; moving or cleaning it breaks the entry, so install bir elsewhere for lasting use",
+        dir.display()
+    ))
+}
+
+/// A word of a shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) {
+        return word.into();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(name: &str, env: &[(&str, &str)]) -> Entry {
+        Entry {
+            name: name.into(),
+            command: "/opt/bir/bir-proxy".into(),
+            args: vec!["--".into(), "it's".into()],
+            env: env.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
+        }
+    }
+
+    #[test]
+    fn each_client_has_its_next_step() {
+        assert_eq!(
+            steps(&entry("my server", &[]), Format::Json)[0],
+            r#"next: for Claude Code, claude mcp add-json 'my server' '{"type":"stdio","command":"/opt/bir/bir-proxy","args":["--","it'\''s"]}'"#
+        );
+        let secret = entry("x", &[("KEY", "hunter2")]);
+        for (format, part) in
+            [(Format::Json, ".mcp.json"), (Format::Toml, "~/.codex/config.toml"), (Format::Yaml, "client")]
+        {
+            let all = steps(&secret, format).join("\n");
+            assert!(
+                all.contains(part) && all.ends_with("`bir runs follow`") && !all.contains("hunter2"),
+                "{all}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_proxy_that_cargo_may_clean_away_is_told() {
+        assert!(
+            warning(Path::new("/src/bir/target/release/bir-proxy")).unwrap().contains("/src/bir/target,")
+        );
+        assert_eq!(warning(Path::new("/opt/bir/bin/bir-proxy")), None);
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(".rustc_info.json"), "{}").unwrap();
+        assert!(warning(&dir.path().join("debug/bir-proxy")).is_some());
+    }
+}
