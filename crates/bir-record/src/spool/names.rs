@@ -185,23 +185,26 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
         let run = RunId::new();
-        let over = std::sync::atomic::AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            // As a sweep does that finds a lock and nothing else.
-            scope.spawn(|| {
-                while !over.load(std::sync::atomic::Ordering::Relaxed) {
-                    let held = try_lock(dir, run);
-                    if held.is_some() {
-                        remove_sides(dir, run);
-                    }
+        // A sweeper that finds a lock and nothing else takes it away. Bounded, so that a failure ends the test.
+        let sweeper = || {
+            for _ in 0..20_000 {
+                if let Some(_held) = try_lock(dir, run) {
+                    remove_sides(dir, run);
                 }
-            });
-            for _ in 0..2_000 {
-                let held = lock_new(dir, run).expect("nobody has more than a look");
-                assert!(try_lock(dir, run).is_none(), "somebody else has the lock, too");
-                drop(held);
+                std::thread::yield_now();
             }
-            over.store(true, std::sync::atomic::Ordering::Relaxed);
+        };
+        std::thread::scope(|scope| {
+            let sweeping = scope.spawn(sweeper);
+            let mut taken = 0;
+            while !sweeping.is_finished() {
+                if let Some(_held) = try_lock(dir, run) {
+                    taken += 1;
+                    assert!(try_lock(dir, run).is_none(), "somebody else could have the lock, too");
+                }
+            }
+            assert!(taken > 0, "the two met");
         });
+        assert!(lock_new(dir, run).is_some());
     }
 }
