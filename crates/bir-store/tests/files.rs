@@ -221,3 +221,37 @@ async fn where_nothing_can_be_made_is_said() {
     assert!(message.contains("me@127.0.0.1:9/db") && !message.contains("hunter2"), "{message}");
     assert!(begun.elapsed().as_secs() < 30);
 }
+
+#[tokio::test]
+async fn what_is_deleted_is_not_to_be_found_in_the_files() {
+    const NEEDLE: &[u8] = b"needle-in-a-deleted-run";
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("hub.db");
+    let store = bir_store::open(&address(&file), Options::default()).await.unwrap();
+    let tenant = store.add_tenant("t").await.unwrap();
+    let who = common::person(&*store, tenant).await;
+    let mut runs = Vec::new();
+    for _ in 0..20 {
+        let (run, mut records) = batch();
+        for record in &mut records {
+            if let Record::Step(step) = record {
+                step.tool_input = Some(format!("{} {}", String::from_utf8_lossy(NEEDLE), "x".repeat(3_000)));
+            }
+        }
+        store.append(&who, &records).await.unwrap();
+        runs.push(run);
+    }
+    let found = || {
+        let files = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+        files
+            .filter(|path| std::fs::read(path).unwrap().windows(NEEDLE.len()).any(|part| part == NEEDLE))
+            .count()
+    };
+    assert!(found() > 0);
+    for run in &runs[..10] {
+        assert!(store.delete_run(&who, *run).await.unwrap());
+    }
+    store.delete_recordings_of(&who, who.user).await.unwrap();
+    assert_eq!(found(), 0);
+    store.close().await;
+}
