@@ -31,7 +31,7 @@ export const text = (said, more = {}) => json({ content: [{ type: "text", text: 
 
 /** A run as its recorder tells it. */
 export class Run {
-  constructor({ at, input, servers = ["everything"], tier, project = "/home/ada/work/shop", host = { app: "claude-code", version: "2.1.58" }, ...more }) {
+  constructor({ at, input, servers = ["everything"], tier, project = "/home/ada/code/shop", host = { app: "claude-code", version: "2.1.58" }, ...more }) {
     this.began = Math.round(at);
     this.id = id("run_", this.began);
     this.path = `/runs/${this.id}`;
@@ -104,7 +104,7 @@ export async function tell(hub, ...runs) {
 /** One run with every outcome, parallel calls, a loss, a round with the user, redacted and cut payloads. */
 export function rich(now) {
   const run = new Run({
-    at: now - 26 * MINUTE, servers: ["github", "postgres", "files"], sessionId: "5b1c6f0e-7d1f-4a75-9f55-1f2a7c3e8d10", metadata: { cwd: "/home/ada/work/shop", pid: 4211 },
+    at: now - 26 * MINUTE, servers: ["github", "postgres", "files"], sessionId: "5b1c6f0e-7d1f-4a75-9f55-1f2a7c3e8d10", metadata: { cwd: "/home/ada/code/shop", pid: 4211 },
     input: "Find the stale issues of the shop and write their list to stale.md\n\nAn issue is stale when nobody wrote to it for 90 days. Leave out what is labelled `keep`.",
   });
   const issues = text(json({ issues: [
@@ -125,7 +125,7 @@ export function rich(now) {
   run.call({ tool: "drop_table", server: "postgres", after: 3_300, us: 900, outcome: "denied", input: json({ table: "coupon" }) });
   run.call({ tool: "screenshot", server: "files", after: 3_500, us: 640_000, input: json({ page: "/cart" }),
     output: json({ content: [{ type: "image", mimeType: "image/png", data: { truncated: true, originalBytes: 918244 } }] }) });
-  run.call({ tool: "write_file", server: "files", after: 4_300, us: 2_700_000, input: json({ path: "/home/ada/work/shop/stale.md", content: "- #41 Cart forgets the coupon\n- #57 Search is slow\n" }), output: text("Wrote 3 lines."),
+  run.call({ tool: "write_file", server: "files", after: 4_300, us: 2_700_000, input: json({ path: "/home/ada/code/shop/stale.md", content: "- #41 Cart forgets the coupon\n- #57 Search is slow\n" }), output: text("Wrote 3 lines."),
     end: { legs: [{ leg: 1, asked: json({ resultType: "input_required", inputRequests: [{ type: "elicitation", message: "The file exists. Overwrite it?" }] }), askedAt: run.began + 4_350,
       answered: json([{ action: "accept", content: { overwrite: true } }]), answeredAt: run.began + 6_800 }] } });
   run.call({ tool: "no_such_tool", server: "github", after: 7_200, us: 1_100, outcome: "rpc_error", output: json({ code: -32602, message: "Unknown tool: no_such_tool" }) });
@@ -154,7 +154,7 @@ export function long(now) {
   const big = text("line of a file\n".repeat(160));
   for (let n = 0; n < 520; n += 1) {
     run.call({ tool: "read_text_file", server: "files", after: n * 850, us: 2_000 + ((n * 7_919) % 600_000), outcome: n % 97 === 40 ? "tool_error" : "ok",
-      input: json({ path: `/home/ada/work/shop/src/part_${n}.rs`, head: 160 }), output: big });
+      input: json({ path: `/home/ada/code/shop/src/part_${n}.rs`, head: 160 }), output: big });
   }
   return run.finish(1_800_000 + 520 * 850, "idle");
 }

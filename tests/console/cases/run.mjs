@@ -33,7 +33,7 @@ export async function cases(bench, { own }, runs) {
     const call = calls(page).nth(7);
     await call.locator("summary").first().click();
     const said = (await call.locator(".inside").innerText()).replace(/\s+/g, " ");
-    for (const part of ["Arguments", "\"path\": \"/home/ada/work/shop/stale.md\"", "Round 1: the server asked, the host answered after 2.45 s", "The file exists. Overwrite it?", "Result", "Wrote 3 lines.", "mcp__files__write_file", "hook and proxy"]) {
+    for (const part of ["Arguments", "\"path\": \"/home/ada/code/shop/stale.md\"", "Round 1: the server asked, the host answered after 2.45 s", "The file exists. Overwrite it?", "Result", "Wrote 3 lines.", "mcp__files__write_file", "hook and proxy"]) {
       expect(said.includes(part), `${part} is not in: ${said}`);
     }
     await call.locator("summary").first().click();

@@ -43,7 +43,7 @@ fn run(input: Option<&str>, servers: &[&str], started_at: u64) -> Recorded {
         lossy: false,
         lost_calls: 0,
         input: input.map(str::to_owned),
-        project: Some("/home/ada/work/shop".into()),
+        project: Some("/home/ada/code/shop".into()),
         host: Some(HostInfo { app: "claude-code".into(), version: Some("2.1.58".into()) }),
         servers: servers.iter().map(|s| server(s)).collect(),
         started_at,
@@ -318,7 +318,7 @@ fn rich(now: u64) -> Recorded {
     });
     it.call(&Call { tool: "screenshot", server: "files", at: 3_500, us: 640_000, outcome: Outcome::Ok, input: r#"{"page":"/cart"}"#, output: r#"{"content":[{"type":"image","mimeType":"image/png","data":{"truncated":true,"originalBytes":918244}}]}"# });
     let begun = it.run.started_at;
-    let step = it.call(&Call { tool: "write_file", server: "files", at: 4_300, us: 2_700_000, outcome: Outcome::Ok, input: r#"{"path":"/home/ada/work/shop/stale.md","content":"- #41 Cart forgets the coupon\n- #57 Search is slow\n- #63 Typo on the receipt\n"}"#, output: r#"{"content":[{"type":"text","text":"Wrote 3 lines."}]}"# });
+    let step = it.call(&Call { tool: "write_file", server: "files", at: 4_300, us: 2_700_000, outcome: Outcome::Ok, input: r#"{"path":"/home/ada/code/shop/stale.md","content":"- #41 Cart forgets the coupon\n- #57 Search is slow\n- #63 Typo on the receipt\n"}"#, output: r#"{"content":[{"type":"text","text":"Wrote 3 lines."}]}"# });
     step.legs = vec![Leg {
         leg: 1,
         asked: r#"{"resultType":"input_required","inputRequests":[{"type":"elicitation","message":"The file exists. Overwrite it?"}],"requestState":"b3Zlcg"}"#.into(),
@@ -404,7 +404,7 @@ fn long(now: u64) -> Recorded {
         .to_string();
     for n in 0..700_u64 {
         let outcome = if n % 97 == 40 { Outcome::ToolError } else { Outcome::Ok };
-        let input = format!(r#"{{"path":"/home/ada/work/shop/src/part_{n}.rs","head":160}}"#);
+        let input = format!(r#"{{"path":"/home/ada/code/shop/src/part_{n}.rs","head":160}}"#);
         it.call(&Call {
             tool: "read_text_file",
             server: "files",

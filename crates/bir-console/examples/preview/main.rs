@@ -176,7 +176,7 @@ fn run_view(id: &str, query: &BTreeMap<String, String>, fixture: &mut Fixture) -
         run: it.run.clone(),
         final_output: it.final_output.clone(),
         session_id: Some("5b1c6f0e-session".into()),
-        metadata: Some(r#"{"cwd":"/home/ada/work/shop","pid":4211}"#.into()),
+        metadata: Some(r#"{"cwd":"/home/ada/code/shop","pid":4211}"#.into()),
         metrics: None,
         losses: it.losses.clone(),
         steps: rest.iter().take(limit).map(|s| (*s).clone()).collect(),

@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn the_last_part_of_a_path() {
         for (path, part) in [
-            ("/home/ada/work/shop", "shop"),
+            ("/home/ada/code/shop", "shop"),
             ("/home/ada/", "ada"),
             ("C:\\work\\shop", "shop"),
             ("/", "/"),
