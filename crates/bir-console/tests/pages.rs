@@ -76,6 +76,7 @@ fn step(run: RunId, index: u32, text: &str) -> Step {
         original_bytes: Some(2_485_125),
         truncated: true,
         ambiguous: true,
+        bypassed: false,
         legs: if begins {
             Vec::new()
         } else {

@@ -1,21 +1,28 @@
-//! How proxy, hooks and shim find the control server.
+//! How proxy, hooks and shim find the control server, speak to it, and get by without it.
 //!
 //! ```text
 //!   BIR_CONTROL_URL + BIR_CONTROL_TOKEN ─ else control/<key>.json of the project, or of a directory above it
 //!        │
-//!   Contact ── GET /health with its token, loopback only, 500 ms ──▶ Health
+//!   Contact ── one question with its token, loopback only, within a budget ──▶ control server
+//!        └─ nobody ──▶ Inbox (files that the next one reads) and revive (start it)
 //! ```
 //!
 //! A project is the git root of the working directory, else that directory ([`project_of`]); its key is made of its path.
 //! The URL of a generated entry alone is no contact: in a user-scope entry it names another project's server (seed 01
-//! phase 5). This crate finds and asks; what follows from it is the caller's affair.
+//! phase 5). What follows from an answer is the caller's affair.
 
 #![forbid(unsafe_code)]
 
 mod contact;
-mod health;
+mod control;
+mod inbox;
 mod project;
+pub mod projects;
+mod revive;
 
-pub use contact::{Contact, ContactError, Token, find};
-pub use health::{BUDGET, Health, HealthError, ask};
+pub use contact::{Contact, ContactError, Place, Token, find};
+pub use control::{BUDGET, Control, ControlError, Health, ask};
+pub use inbox::{Inbox, InboxError};
 pub use project::{key, project_of};
+pub use projects::Discovery;
+pub use revive::{ReviveError, revive, stopped_file};

@@ -1,5 +1,6 @@
 //! Types that several floors share, and nothing else: no I/O, no policy.
 
+pub mod control;
 mod direction;
 mod era;
 mod id;

@@ -167,7 +167,8 @@ pub struct Step {
     /// Who saw it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Source>,
-    /// The arguments as they ran, JSON; in the row that begins.
+    /// The arguments as they ran, JSON; in the row that begins. In the row that ends only where they were not those of the
+    /// first row, which was written before they ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_input: Option<String>,
     /// The arguments as the model wrote them, where they differ.
@@ -199,6 +200,9 @@ pub struct Step {
     /// The pairing of request and answer was a guess, because their id repeated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ambiguous: bool,
+    /// A call over MCP that the hooks saw and no proxy did: the server is not wrapped, or its proxy is gone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bypassed: bool,
     /// The rounds of a multi-round-trip call before the last, in order; in the row that ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub legs: Vec<Leg>,

@@ -1,5 +1,6 @@
 //! What the environment says, read once at the start.
 
+use bir_home::off::switch;
 use std::ffi::OsString;
 
 const HEADERS: &str = "BIR_UPSTREAM_HEADERS";
@@ -47,9 +48,4 @@ impl Environment {
         };
         Ok(Self { headers, max_message, stay_up: switch(STAY_UP) })
     }
-}
-
-/// A variable that switches something on: `1` or `true`. Anything else leaves it off.
-pub(crate) fn switch(name: &str) -> bool {
-    std::env::var_os(name).is_some_and(|value| value == "1" || value == "true")
 }

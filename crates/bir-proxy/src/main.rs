@@ -8,14 +8,13 @@ mod args;
 mod environment;
 mod exit;
 mod log;
-mod off;
 mod recording;
 mod remote;
 mod stdio;
 mod watch;
 
 use args::{Parsed, Relay, Target};
-use bir_record::state_dir::state_dir;
+use bir_home::state_dir;
 use bir_tap::Tap;
 use bir_upstream::child::ChildCommand;
 use environment::Environment;
@@ -38,8 +37,11 @@ fn main() {
 
 fn relay_one(relay: Relay) -> u8 {
     log::init(relay.server_name.as_str(), std::env::var("BIR_LOG").ok().as_deref());
+    for line in bir_home::off::mistakes() {
+        log::warn!("`{line}` in the file `off` is no absolute directory and switches nothing off");
+    }
     if let Target::Child { program, args } = &relay.target
-        && off::is_off()
+        && bir_home::off::is_off()
     {
         log::flush();
         let failed = ChildCommand::new(program.clone(), args.clone()).replace_self();

@@ -1,12 +1,12 @@
 //! The recorder's view of this program: where it runs, whether it may, and the log.
 
 use crate::args::Relay;
-use crate::{log, off};
-use bir_control_client::{Contact, Health};
+use crate::log;
+use bir_control_client::{Contact, Health, Place};
+use bir_home::state_dir;
 use bir_record::recorder::{
     Farewell, Level, MAX_COPY, Options, ProxyTap, Recorder, Scope, Sighting, Surroundings,
 };
-use bir_record::state_dir::state_dir;
 use bir_wire::Limits;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -91,8 +91,9 @@ impl Surroundings for Here {
         let variable = |name: &str| std::env::var(name).ok();
         let Some(directory) = self.directory.clone() else { return Sighting::Nothing };
         let contact = match bir_control_client::find(state_dir().as_deref(), &directory, &variable) {
-            Ok(Some(contact)) => contact,
-            Ok(None) => return Sighting::Nothing,
+            Ok(Place::At(contact)) => contact,
+            Ok(Place::Asleep(_)) => return Sighting::Installed,
+            Ok(Place::Nowhere) => return Sighting::Nothing,
             Err(e) => {
                 self.tell_once(e.to_string());
                 return Sighting::Installed;
@@ -112,6 +113,6 @@ impl Surroundings for Here {
     }
 
     fn is_off(&mut self) -> bool {
-        off::is_off_now()
+        bir_home::off::is_off()
     }
 }

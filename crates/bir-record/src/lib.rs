@@ -12,7 +12,6 @@
 //! | [`ship`] | sends what is spooled, in order, and deletes it when it is booked |
 //! | [`hub`] | how a hub is found and spoken to |
 //! | [`config`] | `config.toml` of the state directory |
-//! | [`state_dir`] | where all of this lives |
 
 pub mod config;
 pub mod hub;
@@ -21,9 +20,10 @@ pub mod redact;
 mod safe;
 pub mod ship;
 pub mod spool;
-pub mod state_dir;
+mod told;
 
 pub use safe::{Raw, Redacted, RedactedText, SafeLeg, SafePayload, SafeRecord};
+pub use told::SafeTold;
 
 /// The id of the row that ends a call, from the id of the row that begins it: whoever has to end a call in the place of
 /// another ends it under the same id.

@@ -52,6 +52,7 @@ fn row(redactor: &Redactor, run_id: RunId, n: usize, place: Place, json: &str) -
         original_bytes: None,
         truncated: false,
         ambiguous: false,
+        bypassed: false,
         legs: Vec::new(),
     };
     SafeRecord::step(step, payload)

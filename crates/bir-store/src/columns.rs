@@ -55,6 +55,8 @@ struct StepMore {
     truncated: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     ambiguous: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    bypassed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     legs: Vec<Leg>,
 }
@@ -90,6 +92,7 @@ pub(crate) fn of_step(tenant: TenantId, step: &Step) -> Result<Vec<Value>, Store
         original_bytes: step.original_bytes,
         truncated: step.truncated,
         ambiguous: step.ambiguous,
+        bypassed: step.bypassed,
         legs: step.legs.clone(),
     };
     Ok(values![
@@ -171,6 +174,7 @@ pub(crate) fn record(row: &Row) -> Result<Record, StoreError> {
         original_bytes: more.original_bytes,
         truncated: more.truncated,
         ambiguous: more.ambiguous,
+        bypassed: more.bypassed,
         legs: more.legs,
     }))
 }

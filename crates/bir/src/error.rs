@@ -1,7 +1,6 @@
 //! Why a command could not be done: what, why, and what to do, in one line.
 
 use bir_record::hub::{EmbeddedHub, HubError};
-use bir_record::state_dir;
 use std::io;
 use thiserror::Error;
 
@@ -64,7 +63,7 @@ fn unanswered(embedded: bool) -> &'static str {
 
 /// Whether it is the hub that `bir up` starts. A hub on this machine may be a team's all the same.
 fn is_embedded(url: &str) -> bool {
-    let hub = state_dir::state_dir().and_then(|dir| EmbeddedHub::load(&dir));
+    let hub = bir_home::state_dir().and_then(|dir| EmbeddedHub::load(&dir));
     hub.is_some_and(|hub| hub.url == url)
 }
 

@@ -4,8 +4,8 @@ use crate::error::CommandError;
 use crate::say;
 use bir_record::config::{Config, Loaded};
 use bir_record::hub::{Destination, HubClient, HubError};
+use bir_record::ship;
 use bir_record::spool::Spool;
-use bir_record::{ship, state_dir};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ impl Home {
     ///
     /// The environment does not say where it is.
     pub(crate) fn find() -> Result<Self, CommandError> {
-        let dir = state_dir::state_dir().and_then(|dir| std::path::absolute(dir).ok()).ok_or_else(|| {
+        let dir = bir_home::state_dir().and_then(|dir| std::path::absolute(dir).ok()).ok_or_else(|| {
             CommandError::failed(
                 "it is not known where your files are; set HOME, or BIR_HOME to a directory for bir",
             )
@@ -54,7 +54,7 @@ impl Home {
     ///
     /// The system does not let it.
     pub(crate) fn ensure(&self) -> Result<(), CommandError> {
-        state_dir::ensure(&self.dir).map_err(|e| {
+        bir_home::ensure(&self.dir).map_err(|e| {
             CommandError::failed(format!(
                 "cannot make {}: {e}; set BIR_HOME to a directory that you may write",
                 self.dir.display()

@@ -92,6 +92,7 @@ impl Recorded {
             original_bytes: Some(input.len() as u64),
             truncated: false,
             ambiguous: false,
+            bypassed: false,
             legs: Vec::new(),
         });
         self.run.calls += 1;

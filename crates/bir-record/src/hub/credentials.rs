@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::{HubError, Token};
-use crate::state_dir;
 
 /// What is known of one hub.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,8 +86,8 @@ impl Credentials {
         let path = Self::path(state_dir);
         let text = serde_json::to_vec_pretty(self).map_err(io::Error::from);
         let saved = text.and_then(|text| {
-            state_dir::ensure(state_dir)?;
-            state_dir::replace(&path, &text)
+            bir_home::ensure(state_dir)?;
+            bir_home::replace(&path, &text)
         });
         saved.map_err(|e| HubError::State { place: path.display().to_string(), why: e.to_string() })
     }
@@ -103,8 +102,8 @@ impl Credentials {
         let path = state_dir.join("credentials.lock");
         let failed = |why: String| HubError::State { place: path.display().to_string(), why };
         let open = || {
-            state_dir::ensure(state_dir)?;
-            state_dir::private().write(true).create(true).truncate(false).open(&path)
+            bir_home::ensure(state_dir)?;
+            bir_home::private().write(true).create(true).truncate(false).open(&path)
         };
         let file = open().map_err(|e| failed(e.to_string()))?;
         let deadline = Instant::now() + budget;

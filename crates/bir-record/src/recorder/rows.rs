@@ -48,6 +48,7 @@ impl Call {
             original_bytes: None,
             truncated: false,
             ambiguous: false,
+            bypassed: false,
             legs: Vec::new(),
         }
     }

@@ -7,7 +7,7 @@ use crate::config::{Config, Exclude, Loaded};
 use crate::redact::{RedactionKey, Redactor, UnsyncedKey};
 use crate::ship::{self, ShipOptions, Shipper};
 use crate::spool::{RunWriter, Spool};
-use crate::{Raw, Redacted, SafeRecord, state_dir};
+use crate::{Raw, Redacted, SafeRecord};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -36,7 +36,7 @@ impl Open for Store {
     fn open(&mut self, warn: &mut dyn FnMut(&str)) -> Result<(Scrubber, Keeper), String> {
         let dir = &self.dir;
         let in_dir = |e: std::io::Error| format!("the state directory {} cannot be used: {e}", dir.display());
-        state_dir::ensure(dir).map_err(in_dir)?;
+        bir_home::ensure(dir).map_err(in_dir)?;
         let Loaded { config, warnings, unclear } = Config::load(dir);
         warnings.iter().for_each(|warning| warn(warning));
         // Its owner may want something kept out that nobody can read.

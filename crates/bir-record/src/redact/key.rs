@@ -113,6 +113,10 @@ impl RedactionKey {
         self.narrowed
     }
 
+    pub(super) fn hmac(&self) -> &hmac::Key {
+        &self.key
+    }
+
     /// The placeholder of a value.
     pub(super) fn placeholder(&self, kind: Kind, value: &[u8]) -> String {
         placeholder::render(kind, hmac::sign(&self.key, value).as_ref())

@@ -17,6 +17,7 @@
 
 mod assign;
 mod code;
+mod compare;
 mod cookie;
 mod flags;
 mod forms;

@@ -253,6 +253,7 @@ fn unknown_end(run: RunId, call: &OpenCall, at: u64) -> Step {
         original_bytes: None,
         truncated: false,
         ambiguous: false,
+        bypassed: false,
         legs: Vec::new(),
     }
 }

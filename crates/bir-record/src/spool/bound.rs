@@ -14,7 +14,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::names::GoneName;
 use super::read::{Item, SegmentReader};
 use super::{Inner, SegmentName, derived_id, names, side};
-use crate::state_dir;
 
 /// Below the bound by so much, so that not every record makes room anew: a sixteenth.
 const SLACK: u64 = 16;
@@ -27,7 +26,7 @@ pub(crate) fn bytes(dir: &Path) -> u64 {
 /// One process at a time makes room, or takes up what `.lost` files say.
 pub(crate) fn lock(dir: &Path) -> Option<File> {
     let file =
-        state_dir::private().write(true).create(true).truncate(false).open(dir.join("bound.lock")).ok()?;
+        bir_home::private().write(true).create(true).truncate(false).open(dir.join("bound.lock")).ok()?;
     file.lock().ok()?;
     Some(file)
 }

@@ -44,7 +44,7 @@ pub(crate) use reserve::read_missed;
 pub(crate) use side::{Ack, OpenCall, note_loss, read_ack, write_ack};
 pub use write::RunWriter;
 
-use crate::{SafeRecord, state_dir};
+use crate::SafeRecord;
 
 /// A segment is closed when it has grown to so many bytes.
 pub const SEGMENT: u64 = 1024 * 1024;
@@ -117,7 +117,7 @@ impl Spool {
     ///
     /// The directory or the files cannot be made, or another process records the run.
     pub fn begin(&self, first: &SafeRecord) -> io::Result<RunWriter> {
-        state_dir::ensure(&self.0.dir)?;
+        bir_home::ensure(&self.0.dir)?;
         if self.0.bytes.load(Ordering::Relaxed) == u64::MAX {
             self.0.bytes.store(bound::bytes(&self.0.dir), Ordering::Relaxed);
         }

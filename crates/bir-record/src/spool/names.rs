@@ -6,8 +6,6 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::state_dir;
-
 /// One segment. Ordered by run, oldest first (ids hold their time), then by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SegmentName {
@@ -107,7 +105,7 @@ pub(crate) fn length(path: &Path) -> u64 {
 /// Takes the lock of a run. None: somebody has it, or it cannot be made.
 pub(crate) fn try_lock(dir: &Path, run: RunId) -> Option<File> {
     let path = side(dir, run, "lock");
-    let file = state_dir::private().write(true).create(true).truncate(false).open(path).ok()?;
+    let file = bir_home::private().write(true).create(true).truncate(false).open(path).ok()?;
     file.try_lock().ok()?;
     // Whoever had it may have removed the file between our opening and our locking it. A lock that has no name protects
     // nothing: the next one would make a new file and have a lock, too.

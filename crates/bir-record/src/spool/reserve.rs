@@ -14,7 +14,6 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{derived_id, line, names};
-use crate::state_dir;
 
 /// Bytes of the file: three numbers of any size and their names, a checksum, and room.
 const SIZE: usize = 128;
@@ -58,7 +57,7 @@ impl Reserve {
     /// Takes the room.
     pub(super) fn take(dir: &Path, run: RunId) -> io::Result<Self> {
         let path = names::side(dir, run, "missed");
-        let file = state_dir::private().write(true).create(true).truncate(true).open(path)?;
+        let file = bir_home::private().write(true).create(true).truncate(true).open(path)?;
         let mut reserve = Self { file, noted: Missed::default() };
         reserve.write(Missed::default())?;
         Ok(reserve)

@@ -7,7 +7,6 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::{line, names};
-use crate::state_dir;
 
 /// How far the hub has booked a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +51,7 @@ pub(crate) fn read_ack(dir: &Path, run: RunId) -> Ack {
 }
 
 pub(crate) fn write_ack(dir: &Path, run: RunId, ack: &Ack) -> io::Result<()> {
-    state_dir::replace(&names::side(dir, run, "ack"), &serde_json::to_vec(ack)?)
+    bir_home::replace(&names::side(dir, run, "ack"), &serde_json::to_vec(ack)?)
 }
 
 /// Notes a loss of a run that this process may not be writing, behind the run's own record where that is known: the hub may
@@ -64,5 +63,5 @@ pub(crate) fn note_loss(dir: &Path, head: Option<&Record>, lost: &Lost) -> io::R
     }
     line::encode(&Record::Lost(lost.clone()), &mut text)?;
     let path = names::side(dir, lost.run_id, "lost");
-    state_dir::private().append(true).create(true).open(path)?.write_all(&text)
+    bir_home::private().append(true).create(true).open(path)?.write_all(&text)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::reserve::{Missed, Reserve};
 use super::{Inner, Own, SEGMENT, SegmentName, line, names};
-use crate::{SafeRecord, state_dir};
+use crate::SafeRecord;
 
 /// Bytes of lines that are written in one go, about.
 const GROUP: usize = 512 * 1024;
@@ -171,7 +171,7 @@ impl RunWriter {
 
     fn open_segment(&mut self) -> io::Result<()> {
         let path = self.spool.dir.join(SegmentName { run: self.run, number: self.number }.file_name());
-        let mut file = state_dir::private().append(true).create_new(true).open(&path)?;
+        let mut file = bir_home::private().append(true).create_new(true).open(&path)?;
         if let Err(e) = file.write_all(&self.head) {
             let _ = std::fs::remove_file(&path);
             return Err(e);

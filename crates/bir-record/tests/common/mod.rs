@@ -65,8 +65,8 @@ impl FakeHub {
     /// Writes the `hub.json` that leads here.
     pub(crate) fn known_in(&self, state_dir: &std::path::Path) {
         let text = format!(r#"{{"url":"{}","token":"bir_loc_x","pid":1,"instance":"i"}}"#, self.url);
-        bir_record::state_dir::ensure(state_dir).unwrap();
-        bir_record::state_dir::replace(&state_dir.join("hub.json"), text.as_bytes()).unwrap();
+        bir_home::ensure(state_dir).unwrap();
+        bir_home::replace(&state_dir.join("hub.json"), text.as_bytes()).unwrap();
     }
 
     pub(crate) fn then(&self, acts: &[Act]) {
@@ -219,6 +219,7 @@ pub(crate) fn row(run_id: RunId, step_index: u32, id: StepId) -> SafeRecord {
         original_bytes: None,
         truncated: false,
         ambiguous: false,
+        bypassed: false,
         legs: Vec::new(),
     };
     SafeRecord::step(step, SafePayload::default())

@@ -230,6 +230,7 @@ pub(crate) fn step(run: RunId, index: u32) -> Step {
         original_bytes: None,
         truncated: false,
         ambiguous: false,
+        bypassed: false,
         legs: vec![],
     }
 }

@@ -1,6 +1,5 @@
 //! `logs/hub.log`: what the embedded hub says on stderr. It is put aside when it has grown, and one older one is kept.
 
-use bir_record::state_dir;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -22,11 +21,11 @@ pub(crate) fn path(dir: &Path) -> PathBuf {
 /// What the system says.
 pub(crate) fn open(dir: &Path) -> io::Result<(File, u64)> {
     let path = path(dir);
-    state_dir::ensure(&dir.join("logs"))?;
+    bir_home::ensure(&dir.join("logs"))?;
     if fs::metadata(&path).is_ok_and(|meta| meta.len() > LONGEST) {
         fs::rename(&path, path.with_extension("log.1"))?;
     }
-    let file = state_dir::private().append(true).create(true).open(&path)?;
+    let file = bir_home::private().append(true).create(true).open(&path)?;
     let begin = file.metadata()?.len();
     Ok((file, begin))
 }

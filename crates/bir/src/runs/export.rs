@@ -7,7 +7,6 @@ use crate::home::Home;
 use crate::out::{self, progress, size};
 use crate::say;
 use bir_record::hub::{HubClient, HubError};
-use bir_record::state_dir;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -143,7 +142,7 @@ impl Sink {
         })?;
         name.push(format!(".{}.part", std::process::id()));
         let temporary = path.with_file_name(name);
-        let file = state_dir::private()
+        let file = bir_home::private()
             .write(true)
             .create_new(true)
             .open(&temporary)

@@ -3,32 +3,45 @@
 //! An empty file switches everything off. Otherwise each line names a directory, absolute and as it is (no `~`, no quotes), in
 //! which and below which the recorder is off; lines that begin with `#` are comments.
 
-use crate::log;
-use bir_record::state_dir::state_dir;
+use crate::state_dir;
 use std::path::{Path, PathBuf};
 
-/// Whether the recorder is off here at the start; says which lines of the list are none.
-pub(crate) fn is_off() -> bool {
-    if let Some(list) = list() {
-        for line in entries(&list).filter(|line| !Path::new(line).is_absolute()) {
-            log::warn!("`{line}` in the file `off` is no absolute directory and switches nothing off");
-        }
-    }
-    is_off_now()
-}
+/// The file in the state directory.
+pub const FILE: &str = "off";
 
-/// Whether the recorder is off here and now. A list that cannot be read switches nothing off: recording is not to stop by
-/// accident.
-pub(crate) fn is_off_now() -> bool {
-    if crate::environment::switch("BIR_OFF") {
+/// Whether the recorder is off in a directory, here and now. A list that cannot be read switches nothing off: recording is not
+/// to stop by accident.
+#[must_use]
+pub fn is_off_in(dir: &Path) -> bool {
+    if switch("BIR_OFF") {
         return true;
     }
-    let here = || std::env::current_dir().ok();
-    list().zip(here()).is_some_and(|(list, here)| covers(&list, &here, &|dir| dir.canonicalize().ok()))
+    // As the system gives the working directory: without symbolic links.
+    let here = || dir.canonicalize().unwrap_or_else(|_| dir.to_path_buf());
+    list().is_some_and(|list| covers(&list, &here(), &|dir| dir.canonicalize().ok()))
+}
+
+/// Whether the recorder is off in the working directory.
+#[must_use]
+pub fn is_off() -> bool {
+    is_off_in(&std::env::current_dir().unwrap_or_default())
+}
+
+/// Lines of the list that switch nothing off, because they name no absolute directory.
+#[must_use]
+pub fn mistakes() -> Vec<String> {
+    let list = list().unwrap_or_default();
+    entries(&list).filter(|line| !Path::new(line).is_absolute()).map(ToOwned::to_owned).collect()
+}
+
+/// A variable that switches something on: `1` or `true`. Anything else leaves it off.
+#[must_use]
+pub fn switch(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| value == "1" || value == "true")
 }
 
 fn list() -> Option<String> {
-    std::fs::read_to_string(state_dir()?.join("off")).ok()
+    std::fs::read_to_string(state_dir()?.join(FILE)).ok()
 }
 
 fn entries(list: &str) -> impl Iterator<Item = &str> {

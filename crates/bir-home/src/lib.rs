@@ -1,4 +1,8 @@
-//! The state directory: everything that `bir` keeps on this machine, readable by its user alone.
+//! The state directory: everything that `bir` keeps on this machine, readable by its user alone; and [`off`], the switch in it.
+
+#![forbid(unsafe_code)]
+
+pub mod off;
 
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
 //! A control server is asked with its token, on this machine alone, and never waited for beyond the budget.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use bir_control_client::{Contact, Health, HealthError, ask, find, key};
+use bir_control_client::{Contact, ControlError, Health, Place, ask, find, key};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
@@ -37,7 +37,10 @@ fn contact(url: &str) -> Contact {
     std::fs::create_dir(dir.join("control")).unwrap();
     let file = dir.join("control").join(format!("{}.json", key(&dir)));
     std::fs::write(file, format!(r#"{{"url":"{url}","token":"tok-1"}}"#)).unwrap();
-    find(Some(&dir), Path::new(&dir), &|_| None).unwrap().unwrap()
+    match find(Some(&dir), Path::new(&dir), &|_| None).unwrap() {
+        Place::At(contact) => contact,
+        place => panic!("{place:?}"),
+    }
 }
 
 #[test]
@@ -54,13 +57,13 @@ fn a_server_that_knows_the_token_is_there() {
 #[test]
 fn nobody_and_somebody_else_are_told_apart() {
     let (url, _asked) = server(Some("HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n"));
-    assert!(matches!(ask(&contact(&url)), Err(HealthError::Foreign(s)) if s == 401));
+    assert!(matches!(ask(&contact(&url)), Err(ControlError::Refused(s)) if s == 401));
     let (url, _asked) = server(Some("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"));
-    assert!(matches!(ask(&contact(&url)), Err(HealthError::NotUnderstood)));
+    assert!(matches!(ask(&contact(&url)), Err(ControlError::NotUnderstood)));
     let (url, _asked) = server(None);
-    assert!(matches!(ask(&contact(&url)), Err(HealthError::Silent)));
+    assert!(matches!(ask(&contact(&url)), Err(ControlError::Silent(_))));
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    assert!(matches!(ask(&contact(&format!("http://{free}"))), Err(HealthError::Unreachable(_))));
+    assert!(matches!(ask(&contact(&format!("http://{free}"))), Err(ControlError::Unreachable(_))));
 }
 
 #[test]
@@ -68,7 +71,7 @@ fn a_token_never_leaves_the_machine() {
     for url in
         ["http://192.0.2.1:80", "https://127.0.0.1:1", "http://example.com", "http://127.0.0.1.example.com"]
     {
-        assert!(matches!(ask(&contact(url)), Err(HealthError::NotHere)), "{url}");
+        assert!(matches!(ask(&contact(url)), Err(ControlError::NotHere)), "{url}");
     }
-    assert!(matches!(ask(&contact("nonsense")), Err(HealthError::BadUrl(_))));
+    assert!(matches!(ask(&contact("nonsense")), Err(ControlError::BadUrl(_))));
 }

@@ -1,0 +1,3 @@
+//! `bir-hooks`: what a host's hooks start, and the control server.
+
+fn main() {}
