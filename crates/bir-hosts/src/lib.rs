@@ -31,23 +31,26 @@ mod register;
 mod shape;
 
 pub use answer::{CALL_ID_META, answer};
-pub use host::Host;
+pub use host::{Host, OwnFile};
 pub use payload::Payload;
 pub use recognise::recognise;
 pub use refusal::verdict;
 pub use register::{Hooks, hooks};
-pub use shape::{Context, RawEvent, RawPayload, session_id};
+pub use shape::{Context, RawEvent, RawPayload, cwd};
 
 /// The member that carries an id of ours in the arguments of a call, where an operator asks for it (seed 01 phase 6).
 pub const CALL_ID_ARGUMENT: &str = "__bir_call_id__";
 
-/// What a host's hook says. None: nothing that could be told of, for want of a session or a tool.
-///
-/// `named` is the event for which the hook was installed; a payload that names its own event is believed.
+/// The event that a payload names itself, else the one for which the hook was installed.
+#[must_use]
+pub fn event_name(named: &str, payload: &Payload<'_>) -> String {
+    payload.text(&["hook_event_name", "hookEventName"]).unwrap_or_else(|| named.to_owned())
+}
+
+/// What a host's hook says of an event, by its [`event_name`]. None: nothing that could be told of, for want of a session or a tool, or
+/// something that another hook tells.
 #[must_use]
 pub fn event<'a>(host: Host, named: &str, payload: &Payload<'a>, context: &Context) -> Option<RawEvent<'a>> {
-    let own = payload.text(&["hook_event_name", "hookEventName"]);
-    let named = own.as_deref().unwrap_or(named);
     match host {
         Host::ClaudeCode | Host::Cursor => claude_code::event(host, named, payload, context),
         Host::Codex => codex::event(named, payload, context),

@@ -44,10 +44,10 @@ pub struct Context {
     pub at: u64,
 }
 
-/// The session of a payload.
+/// Where a payload says that the session works; absolute.
 #[must_use]
-pub fn session_id(payload: &Payload<'_>) -> Option<String> {
-    payload.text(&["session_id", "sessionId"])
+pub fn cwd(payload: &Payload<'_>) -> Option<PathBuf> {
+    payload.text(&["cwd", "workingDirectory"]).map(PathBuf::from).filter(|cwd| cwd.is_absolute())
 }
 
 /// An event of a session.
@@ -63,12 +63,10 @@ pub(crate) fn event<'a>(
         id: context.id.clone(),
         host: HostInfo { app: host.as_str().into(), version: None },
         via: context.via.as_str().into(),
-        session_id: session_id(payload)?,
+        session_id: payload.text(&["session_id", "sessionId"])?,
         turn_id: payload.text(&["prompt_id", "turn_id"]),
         agent_id: payload.text(&["agent_id", "agentId"]),
-        cwd: path(&["cwd", "workingDirectory"])
-            .filter(|cwd| cwd.is_absolute())
-            .unwrap_or_else(|| context.cwd.clone()),
+        cwd: cwd(payload).unwrap_or_else(|| context.cwd.clone()),
         transcript: path(&["transcript_path", "transcriptPath"]),
         host_pids: context.host_pids.clone(),
         join,
