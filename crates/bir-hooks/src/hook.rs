@@ -36,7 +36,13 @@ fn take(asked: &Asked, at: u64, text: &str) -> Option<String> {
         return None;
     }
     let state_dir = bir_home::state_dir();
-    let find = || find(state_dir.as_deref(), &[&cwd, &here]);
+    // A session that went elsewhere stays the session of the project in which it began.
+    let begun = (asked.via == Host::ClaudeCode)
+        .then(|| std::env::var_os("CLAUDE_PROJECT_DIR").map(PathBuf::from))
+        .flatten();
+    let dirs: Vec<&Path> =
+        [Some(&cwd), Some(&here), begun.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
+    let find = || find(state_dir.as_deref(), &dirs);
     let place = find();
     if place == Place::Nowhere {
         return None;
@@ -67,12 +73,13 @@ fn take(asked: &Asked, at: u64, text: &str) -> Option<String> {
     bir_hosts::answer(host, &named, &payload, inject.as_ref())
 }
 
-/// Where the control server is, by the first of these directories that anything is set up for.
-fn find(state_dir: Option<&Path>, dirs: &[&PathBuf]) -> Place {
+/// Where the control server is, by the first of these directories that anything is set up for. Whether the first is switched off
+/// was looked up before.
+fn find(state_dir: Option<&Path>, dirs: &[&Path]) -> Place {
     let variable = |name: &str| std::env::var(name).ok();
     let mut nearest = Place::Nowhere;
     for (n, dir) in dirs.iter().enumerate() {
-        if dirs[..n].contains(dir) {
+        if dirs[..n].contains(dir) || !dir.is_absolute() || (n > 0 && bir_home::off::is_off_in(dir)) {
             continue;
         }
         nearest = match bir_control_client::find(state_dir, dir, &variable) {
