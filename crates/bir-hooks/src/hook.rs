@@ -13,6 +13,7 @@ use crate::{input, processes, send, tell};
 use bir_control_client::Place;
 use bir_hosts::{Context, Host, Payload};
 use bir_record::opened::Opened;
+use bir_record::redact::UnsyncedKey;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -21,14 +22,20 @@ pub(crate) fn run(asked: &Asked, at: u64) {
     std::panic::set_hook(Box::new(|_| {}));
     let _ = std::panic::catch_unwind(|| {
         if let Some(text) = input::read() {
-            let answer = take(asked, at, &text);
-            // Whoever closed stdout does not want it.
-            let _ = answer.map(|answer| std::io::stdout().write_all(answer.as_bytes()));
+            let mut new_key = None;
+            if let Some(answer) = take(asked, at, &text, &mut new_key) {
+                // Whoever closed stdout does not want it.
+                let _ = std::io::stdout().write_all(answer.as_bytes());
+            }
+            // The first event of an installation makes the key. Nobody waits for the disk.
+            if let Some(key) = new_key {
+                key.sync();
+            }
         }
     });
 }
 
-fn take(asked: &Asked, at: u64, text: &str) -> Option<String> {
+fn take(asked: &Asked, at: u64, text: &str, new_key: &mut Option<UnsyncedKey>) -> Option<String> {
     let payload = Payload::read(text)?;
     let here = std::env::current_dir().unwrap_or_default();
     let cwd = bir_hosts::cwd(&payload).unwrap_or_else(|| here.clone());
@@ -64,12 +71,10 @@ fn take(asked: &Asked, at: u64, text: &str) -> Option<String> {
     };
     let event = bir_hosts::event(host, &named, &payload, &context)?;
     let mut opened = Opened::open(state_dir).ok()?;
+    *new_key = opened.unsynced_key.take();
     let event = tell::told(event, host, &opened.redactor, &opened.exclude)?;
     let reply = send::tell(event, place, &find, state_dir);
     let inject = reply.and_then(|reply| reply.inject);
-    if let Some(key) = opened.unsynced_key.take() {
-        key.sync();
-    }
     bir_hosts::answer(host, &named, &payload, inject.as_ref())
 }
 
