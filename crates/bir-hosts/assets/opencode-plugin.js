@@ -3,6 +3,7 @@
 // Each event is one short process with JSON on its stdin, one after the other, so that they arrive in their order. Nothing here is
 // waited for by the host, and nothing throws: whatever fails, opencode works as if this file were not there.
 import { spawn, spawnSync } from "node:child_process"
+import { randomUUID } from "node:crypto"
 
 const PROGRAM = "@BIR_HOOKS@"
 /** Events that wait at most; more are dropped. */
@@ -15,21 +16,25 @@ const LONGEST_AT_END = 500
 const MOST_SESSIONS = 1000
 
 const waiting = []
-let busy = false
+/** What is being told right now. */
+let current
+/** Names the events of this process, so that one that is told twice counts once. */
+const prefix = randomUUID()
+let count = 0
 
 const argumentsOf = (event) => ["hook", event, "--host", "opencode"]
 
 function next() {
-  if (busy) return
-  const item = waiting.shift()
-  if (!item) return
-  busy = true
+  if (current) return
+  current = waiting.shift()
+  if (!current) return
+  const item = current
   let done = false
   const end = () => {
     if (done) return
     done = true
     clearTimeout(timer)
-    busy = false
+    current = undefined
     next()
   }
   const timer = setTimeout(end, LONGEST)
@@ -49,7 +54,8 @@ function next() {
 function tell(event, payload) {
   try {
     if (waiting.length >= MOST_WAITING) return
-    const text = JSON.stringify({ hook_event_name: event, at: Date.now(), ...payload })
+    const event_id = `${prefix}-${String(count++).padStart(9, "0")}`
+    const text = JSON.stringify({ hook_event_name: event, event_id, at: Date.now(), ...payload })
     waiting.push({ event, text, cwd: payload.cwd })
     next()
   } catch {
@@ -58,7 +64,8 @@ function tell(event, payload) {
 }
 
 process.once("exit", () => {
-  for (const { event, text, cwd } of waiting.splice(0)) {
+  // The one that is being told may not have got its payload yet.
+  for (const { event, text, cwd } of [...(current ? [current] : []), ...waiting.splice(0)]) {
     try {
       spawnSync(PROGRAM, argumentsOf(event), { cwd, input: text, stdio: ["pipe", "ignore", "ignore"], timeout: LONGEST_AT_END })
     } catch {

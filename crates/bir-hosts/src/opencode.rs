@@ -10,6 +10,11 @@ use bir_model::control::Join;
 pub fn event<'a>(named: &str, payload: &Payload<'a>, context: &Context) -> Option<RawEvent<'a>> {
     let what = codex::with_result(claude_code::what(named, payload)?);
     let event = shape::event(Host::OpenCode, Join::Fingerprint, payload, context, what)?;
-    // The plugin starts one process after the other, so that ours may be late.
-    Some(RawEvent { at: payload.number(&["at"]).unwrap_or(event.at), ..event })
+    Some(RawEvent {
+        // It may tell one event twice, when opencode ends.
+        id: payload.text(&["event_id"]).unwrap_or(event.id),
+        // It starts one process after the other, so that ours may be late.
+        at: payload.number(&["at"]).unwrap_or(event.at),
+        ..event
+    })
 }
