@@ -36,6 +36,10 @@ await event("message.updated", { info: { id: "msg_3", sessionID: "ses_1", role: 
 await event("message.part.updated", { part: { type: "text", sessionID: "ses_1", messageID: "msg_3", text: "Done." } })
 await event("session.idle", { sessionID: "ses_1" })
 if (process.argv[3] === "exit") process.exit(0)
+// Otherwise opencode goes on until all is told.
+const { readFileSync } = await import("node:fs")
+const lines = () => { try { return readFileSync(process.argv[4], "utf8").split("\n").length } catch { return 0 } }
+for (let n = 0; n < 1000 && lines() < Number(process.argv[5]); n++) await new Promise((done) => setTimeout(done, 10))
 "#;
 
 fn node() -> bool {
@@ -43,7 +47,7 @@ fn node() -> bool {
 }
 
 /// Runs the session with a program that notes what it is told; how it ended, and the events.
-fn told(program: Option<&str>, how: &str) -> (bool, String, Vec<serde_json::Value>) {
+fn told(program: Option<&str>, how: &str, lines: &str) -> (bool, String, Vec<serde_json::Value>) {
     let home = tempfile::tempdir().unwrap();
     let (noter, log) = (home.path().join("it's a program"), home.path().join("log"));
     std::fs::write(
@@ -55,7 +59,12 @@ fn told(program: Option<&str>, how: &str) -> (bool, String, Vec<serde_json::Valu
     let text = hooks(Host::OpenCode, program.unwrap_or(noter.to_str().unwrap())).unwrap().text;
     let script = home.path().join("session.mjs");
     std::fs::write(&script, text + SESSION).unwrap();
-    let run = Command::new("node").arg(&script).arg(home.path()).arg(how).output().unwrap();
+    let run = Command::new("node")
+        .arg(&script)
+        .arg(home.path())
+        .args([how, log.to_str().unwrap(), lines])
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&run.stderr).into_owned() + &String::from_utf8_lossy(&run.stdout);
     (run.status.success(), said, events(&log, how == "exit"))
 }
@@ -78,8 +87,8 @@ fn events(log: &Path, at_once: bool) -> Vec<serde_json::Value> {
     let id = |event: &serde_json::Value| event["id"].as_str().unwrap().to_owned();
     if at_once {
         events.sort_by_key(id);
-        events.dedup_by_key(|event| id(event));
     }
+    events.dedup_by_key(|event| id(event));
     assert!(events.is_sorted_by_key(id), "in their order");
     events
 }
@@ -91,7 +100,7 @@ fn a_session_is_told_in_its_order() {
     }
     // At the end of the process what still waits is told at once.
     for how in ["", "exit"] {
-        let (well, said, events) = told(None, how);
+        let (well, said, events) = told(None, how, "21");
         assert!(well && said.is_empty(), "{said}");
         let short: Vec<String> = events
             .iter()
@@ -131,6 +140,6 @@ fn a_session_is_told_in_its_order() {
 #[test]
 fn a_program_that_is_not_there_is_no_error() {
     if node() {
-        assert_eq!(told(Some("/no/such/program"), ""), (true, String::new(), Vec::new()));
+        assert_eq!(told(Some("/no/such/program"), "", "0"), (true, String::new(), Vec::new()));
     }
 }
