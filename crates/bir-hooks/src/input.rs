@@ -7,7 +7,8 @@ const BUDGET: Duration = Duration::from_secs(2);
 /// Longest payload, in bytes.
 const LONGEST: usize = 64 * 1024 * 1024;
 
-/// All of stdin. None: it did not end in time, it is longer than any payload, or it cannot be read.
+/// All of stdin. None: it did not end in time, it is longer than any payload, or it cannot be read. What is too long is read to its end
+/// all the same: a host may take a pipe that breaks for an error.
 pub(crate) fn read() -> Option<String> {
     let bytes = bytes()?;
     Some(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
@@ -25,6 +26,7 @@ fn bytes() -> Option<Vec<u8>> {
     let deadline = Instant::now() + BUDGET;
     let mut bytes = Vec::with_capacity(16 * 1024);
     let mut chunk = [0; 64 * 1024];
+    let mut is_too_long = false;
     loop {
         let left = deadline.checked_duration_since(Instant::now())?;
         let left = Timespec::try_from(left).ok()?;
@@ -35,8 +37,11 @@ fn bytes() -> Option<Vec<u8>> {
             Err(_) => return None,
         }
         match file.read(&mut chunk) {
-            Ok(0) => return Some(bytes),
-            Ok(n) if bytes.len() + n > LONGEST => return None,
+            Ok(0) => return (!is_too_long).then_some(bytes),
+            Ok(n) if is_too_long || bytes.len() + n > LONGEST => {
+                is_too_long = true;
+                bytes = Vec::new();
+            }
             Ok(n) => bytes.extend_from_slice(&chunk[..n]),
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
             Err(_) => return None,
@@ -52,8 +57,9 @@ fn bytes() -> Option<Vec<u8>> {
     let (done, waits) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        let read = std::io::stdin().take(LONGEST as u64 + 1).read_to_end(&mut bytes);
-        let _ = done.send(read.ok().filter(|n| *n <= LONGEST).map(|_| bytes));
+        let read = std::io::stdin().take(LONGEST as u64).read_to_end(&mut bytes);
+        let rest = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        let _ = done.send(matches!((read, rest), (Ok(_), Ok(0))).then_some(bytes));
     });
     waits.recv_timeout(BUDGET).ok().flatten()
 }

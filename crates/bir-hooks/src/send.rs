@@ -47,9 +47,10 @@ pub(crate) fn tell(
     None
 }
 
-/// Whether a control server is there and does not want this event: it is dropped, since it would be refused again.
+/// Whether a control server is there and does not want this event, and would not want it again. Any other answer may be that of a
+/// stranger who has got the port of one that died.
 fn is_refused(e: &ControlError) -> bool {
-    !e.is_gone()
+    matches!(e, ControlError::Refused(status) if matches!(status.as_u16(), 403 | 409 | 413 | 422))
 }
 
 /// Whether one version is older than another. What is no version is not.

@@ -18,7 +18,7 @@ pub(crate) fn told(
     redactor: &Redactor,
     exclude: &Exclusions,
 ) -> Option<HookEvent> {
-    if exclude.covers_dir(&event.cwd) || !is_kept(&mut event, host, exclude) {
+    if is_kept_out(&event.cwd, exclude) || !is_kept(&mut event, host, exclude) {
         return None;
     }
     for call in calls(&mut event.what) {
@@ -27,6 +27,12 @@ pub(crate) fn told(
     let mut event = event.map(&mut |kind, raw| payload(redactor, kind, &raw));
     names(redactor, &mut event);
     Some(event)
+}
+
+/// Whether nothing is to be kept of what happens in a directory, under the name that the host gives it or the system.
+fn is_kept_out(dir: &Path, exclude: &Exclusions) -> bool {
+    exclude.covers_dir(dir)
+        || (!exclude.is_empty() && dir.canonicalize().is_ok_and(|resolved| exclude.covers_dir(&resolved)))
 }
 
 /// Whether anything is left of an event when the calls are out that are kept out.
