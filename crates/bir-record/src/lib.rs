@@ -12,9 +12,13 @@
 //! | [`ship`] | sends what is spooled, in order, and deletes it when it is booked |
 //! | [`hub`] | how a hub is found and spoken to |
 //! | [`config`] | `config.toml` of the state directory |
+//! | [`exclude`] | which calls are not to be recorded |
+//! | [`opened`] | what a state directory says about recording, ready for use |
 
 pub mod config;
+pub mod exclude;
 pub mod hub;
+pub mod opened;
 pub mod recorder;
 pub mod redact;
 mod safe;
