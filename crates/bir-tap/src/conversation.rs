@@ -202,7 +202,8 @@ impl<C: Clock> Conversation<C> {
         let key = CallKey(self.next_call);
         self.next_call += 1;
         if self.tap.is_some() {
-            let host_call_id = envelope.text(Field::ToolUseId).or_else(|| envelope.text(Field::CallId));
+            const IDS: [Field; 3] = [Field::ToolUseId, Field::CallId, Field::BirCallId];
+            let host_call_id = IDS.into_iter().find_map(|field| envelope.text(field));
             let arguments = envelope.span(Field::Arguments).map(|s| Payload::of(message, s));
             let client = envelope.span(Field::ClientInfo).and_then(|span| message.slice(span));
             self.tell(|at| Event::Began { call: key, tool, host_call_id, arguments, client, at });

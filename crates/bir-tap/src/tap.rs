@@ -62,7 +62,7 @@ pub enum Event<'a> {
         call: CallKey,
         /// The tool's name as the upstream knows it, decoded.
         tool: Cow<'a, str>,
-        /// `_meta["claudecode/toolUseId"]` or `_meta.callId`: joins the call to the host's own events.
+        /// `_meta["claudecode/toolUseId"]`, `_meta.callId` or `_meta["bir/callId"]`: joins the call to the host's own events.
         host_call_id: Option<Cow<'a, str>>,
         /// `params.arguments`; absent when the host sent none.
         arguments: Option<Payload<'a>>,

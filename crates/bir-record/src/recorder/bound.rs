@@ -129,10 +129,7 @@ impl Bound {
         if somebody_is_there && !self.is_busy && self.knows_parties {
             self.say_losses();
             if self.introduces || self.backlog.is_waiting() {
-                self.introduces = false;
-                self.is_busy = true;
-                let reports = self.backlog.next(&self.registration.proxy_id);
-                self.link.send(Parcel { registration: Arc::clone(&self.registration), reports });
+                self.send();
             }
         }
         if self.backlog.is_full() {
@@ -176,8 +173,12 @@ impl Bound {
             say(Level::Warn, &format!("reports of {calls} calls are not in the inbox: {why}"));
         }
         again.into_iter().for_each(|report| self.backlog.add(report));
-        let deadline = Instant::now() + budget;
-        while tells {
+        self.tell_until(Instant::now() + budget);
+    }
+
+    /// Tells what waits, and waits for its fate.
+    fn tell_until(&mut self, deadline: Instant) {
+        loop {
             while let Some(heard) = self.heard() {
                 if heard == Heard::Brought(Fate::Gone) {
                     return;
@@ -188,12 +189,17 @@ impl Bound {
                 return;
             }
             if !self.is_busy {
-                self.is_busy = true;
-                let reports = self.backlog.next(&self.registration.proxy_id);
-                self.link.send(Parcel { registration: Arc::clone(&self.registration), reports });
+                self.send();
             }
             std::thread::park_timeout(left);
         }
+    }
+
+    fn send(&mut self) {
+        self.introduces = false;
+        self.is_busy = true;
+        let reports = self.backlog.next(&self.registration.proxy_id);
+        self.link.send(Parcel { registration: Arc::clone(&self.registration), reports });
     }
 
     fn say_losses(&mut self) {
