@@ -11,14 +11,19 @@ use bir_record::recorder::{Farewell, Level, MAX_COPY, Options, ProxyTap, Recorde
 use bir_wire::Limits;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use way::Way;
 
 /// Where Copilot CLI tells its servers which session they belong to. What other hosts leave in the environment is often another
 /// session's (facts/claude-code.md §0.4).
 const HOST_SESSION: &str = "COPILOT_AGENT_SESSION_ID";
 
-/// Makes the recorder and its tap, unless nothing is to be recorded. Nothing is read or started before the first call.
-pub(crate) fn prepare(relay: &Relay) -> Option<(Recorder, ProxyTap)> {
+/// Makes the recorder and its tap, unless nothing is to be recorded. Nothing is read or started before the first call, or where
+/// ids may come in the arguments (`takes_call_ids`) before the host asks which tools there are.
+pub(crate) fn prepare(
+    relay: &Relay,
+    takes_call_ids: Option<Arc<AtomicBool>>,
+) -> Option<(Recorder, ProxyTap)> {
     if !relay.record {
         log::info!("nothing is recorded, as `--no-record` says");
         return None;
@@ -30,6 +35,7 @@ pub(crate) fn prepare(relay: &Relay) -> Option<(Recorder, ProxyTap)> {
         scope: relay.scope.unwrap_or(Scope::Any),
         state_dir: state_dir(),
         registration: registration(relay, directory.as_deref()),
+        takes_call_ids,
         link: Box::new(Way::new(directory.clone())),
         surroundings: Box::new(Here { directory }),
         say: Arc::new(|level, text| match level {
@@ -38,6 +44,18 @@ pub(crate) fn prepare(relay: &Relay) -> Option<(Recorder, ProxyTap)> {
             Level::Debug => log::debug!("{text}"),
         }),
     }))
+}
+
+/// Whether a control server may put ids into arguments, as far as the files tell: one can come here, and it is not switched off.
+pub(crate) fn may_ids_come(relay: &Relay) -> bool {
+    let (Some(state), Ok(directory)) = (state_dir(), std::env::current_dir()) else { return false };
+    if !relay.record || relay.standalone || bir_home::off::is_off() {
+        return false;
+    }
+    let variable = |name: &str| std::env::var(name).ok();
+    let place = bir_control_client::find(Some(&state), &directory, &variable);
+    let is_set_up = !matches!(place, Ok(bir_control_client::Place::Nowhere));
+    is_set_up && !bir_control_client::stopped_file(&state).exists()
 }
 
 /// Bytes of the head of a message that streams that are kept: enough for what a log tells, and where there is a recorder
@@ -66,7 +84,7 @@ fn registration(relay: &Relay, directory: Option<&Path>) -> Registration {
         cwd: directory.map(text).unwrap_or_default(),
         host: None,
         host_session: std::env::var(HOST_SESSION).ok().filter(|session| !session.is_empty()),
-        takes_call_id: false,
+        takes_call_id: relay.call_ids,
     }
 }
 

@@ -64,6 +64,10 @@ impl Bound {
         }
     }
 
+    pub(super) fn knows_parties(&self) -> bool {
+        self.knows_parties
+    }
+
     /// A control server answers that may not know us.
     pub(super) fn introduce(&mut self) {
         self.introduces = true;

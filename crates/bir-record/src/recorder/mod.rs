@@ -50,6 +50,7 @@ use bir_model::control::Registration;
 use queue::Queue;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use link::{Fate, Heard, Link, Parcel};
@@ -104,6 +105,10 @@ pub struct Options {
     pub state_dir: Option<PathBuf>,
     /// Who reports to a control server; what the handshake tells and the id are filled in.
     pub registration: Registration,
+    /// Where ids may come in the arguments: whether a control server may put one there, so that tools have to declare it. As
+    /// it is here counts until more is known; the recorder keeps it up to date, and introduces itself when the host asks
+    /// which tools there are.
+    pub takes_call_ids: Option<Arc<AtomicBool>>,
     /// The way to a control server.
     pub link: Box<dyn Link>,
     /// The program around it.
@@ -132,11 +137,12 @@ impl Recorder {
         if options.standalone || options.scope != Scope::User {
             queue.is_decided();
         }
+        let early = options.takes_call_ids.is_some();
         let start = {
             let queue = Arc::clone(&queue);
             move || worker::start(queue, options)
         };
-        let tap = ProxyTap::new(Arc::clone(&queue), Box::new(start));
+        let tap = ProxyTap::new(Arc::clone(&queue), Box::new(start), early);
         (Self(queue), tap)
     }
 

@@ -488,6 +488,17 @@ impl Session {
         sighting: Sighting,
         window: impl FnOnce(Instant) -> Instant + Send + 'static,
     ) -> Self {
+        Self::with(scope, sighting, window, None)
+    }
+
+    /// Where ids may come in the arguments.
+    fn with(
+        scope: Scope,
+        sighting: Sighting,
+        window: impl FnOnce(Instant) -> Instant + Send + 'static,
+        takes_call_ids: Option<Arc<AtomicBool>>,
+    ) -> Self {
+        let early = takes_call_ids.is_some();
         let (queue, kept) = (Arc::new(Queue::new()), Kept::default());
         let around = Around { off: Arc::default(), said: Arc::default() };
         let (opens, desk) = (Arc::new(AtomicBool::new(true)), Desk::new(sighting));
@@ -497,11 +508,11 @@ impl Session {
             let say: Say = Arc::new(move |_: Level, text: &str| said.lock().unwrap().push(text.into()));
             let negotiate = move |now| Negotiation::new(false, scope, window(now));
             let bound = Bound::new(Box::new(desk.clone()), registration());
-            let parts =
-                worker::Parts { server: "files".into(), surroundings, say, store: Some(store), bound };
+            let (server, store) = ("files".into(), Some(store));
+            let parts = worker::Parts { server, surroundings, say, store, bound, takes_call_ids };
             move || worker::run_on_thread(queue, parts, negotiate)
         };
-        Self { tap: ProxyTap::new(queue.clone(), Box::new(start)), queue, kept, desk, opens, around }
+        Self { tap: ProxyTap::new(queue.clone(), Box::new(start), early), queue, kept, desk, opens, around }
     }
 
     fn call(&mut self, key: u64, arguments: &str) {

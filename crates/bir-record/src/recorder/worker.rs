@@ -24,6 +24,7 @@ use bir_tap::{Clock as _, SystemClock};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often the off switch, and what a look goes by, is looked at while there are calls.
@@ -51,15 +52,17 @@ pub(super) struct Parts<O> {
     pub(super) say: Say,
     pub(super) store: Option<O>,
     pub(super) bound: Bound,
+    pub(super) takes_call_ids: Option<Arc<AtomicBool>>,
 }
 
 /// Starts the thread. Called on the relay's path, once.
 pub(super) fn start(queue: Arc<Queue>, options: Options) {
-    let Options { server, standalone, scope, state_dir, registration, link, surroundings, say } = options;
+    let Options { server, standalone, scope, state_dir, surroundings, say, .. } = options;
+    let (registration, takes_call_ids, link) = (options.registration, options.takes_call_ids, options.link);
     let store = state_dir.map(|dir| Store::new(dir, server.clone(), Arc::clone(&say)));
     let negotiate = move |now| Negotiation::new(standalone, scope, now);
     let bound = Bound::new(link, registration);
-    run_on_thread(queue, Parts { server, surroundings, say, store, bound }, negotiate);
+    run_on_thread(queue, Parts { server, surroundings, say, store, bound, takes_call_ids }, negotiate);
 }
 
 /// As [`start`], with any store.
@@ -72,7 +75,7 @@ pub(super) fn run_on_thread<O: Open + Send + 'static>(
     let for_thread = Arc::clone(&queue);
     let work = move || {
         let queue = for_thread;
-        let Parts { server, mut surroundings, say, store, bound } = parts;
+        let Parts { server, mut surroundings, say, store, bound, takes_call_ids } = parts;
         let worked = catch_unwind(AssertUnwindSafe(|| match store {
             Some(store) => {
                 let project = surroundings.project().map(|path| path.to_string_lossy().into_owned());
@@ -87,6 +90,7 @@ pub(super) fn run_on_thread<O: Open + Send + 'static>(
                     negotiation: negotiate(now),
                     runs: Runs::new(server, project),
                     bound,
+                    takes_call_ids,
                     off: false,
                     look_at_switch: now,
                     group: VecDeque::new(),
@@ -119,6 +123,8 @@ struct Worker<'a, O: Open> {
     negotiation: Negotiation,
     runs: Runs,
     bound: Bound,
+    /// Whether ids may come in the arguments, for the relay.
+    takes_call_ids: Option<Arc<AtomicBool>>,
     off: bool,
     look_at_switch: Instant,
     /// Of the last group; its buffer is used again.
@@ -135,6 +141,7 @@ impl<O: Open> Worker<'_, O> {
             let now = Instant::now();
             self.look_at_switch(now);
             self.look_around(now);
+            self.introduce_early();
             self.bound.deliver(self.negotiation.is_answered(), self.say);
             if !self.takes() {
                 busy = false;
@@ -210,6 +217,30 @@ impl<O: Open> Worker<'_, O> {
             (self.say)(Level::Info, &format!("tier standalone, run {id}"));
         }
         true
+    }
+
+    /// Who takes ids out of arguments is known before there is a call: none would come otherwise.
+    fn introduce_early(&mut self) {
+        let is_early = self.takes_call_ids.is_some() && self.negotiation.is_answered() && !self.off;
+        if !is_early || self.bound.knows_parties() || !self.is_open() {
+            return;
+        }
+        if let Some(opening) = self.queue.take_opening() {
+            self.runs.opened(opening);
+        }
+        if let Some((scrub, _)) = &self.opened {
+            self.bound.parties(self.runs.parties(scrub));
+        }
+    }
+
+    /// Nobody puts an id into arguments where nobody is told of the calls.
+    fn say_whether_ids_may_come(&self) {
+        let Some(may_come) = &self.takes_call_ids else { return };
+        match self.negotiation.stance() {
+            Stance::Bound | Stance::Waiting => may_come.store(!self.off, Ordering::Relaxed),
+            Stance::Alone | Stance::Passthrough => may_come.store(false, Ordering::Relaxed),
+            Stance::Undecided => {}
+        }
     }
 
     /// Whether there is something to keep records in; made now if need be.
@@ -311,6 +342,7 @@ impl<O: Open> Worker<'_, O> {
     }
 
     fn takes_stance(&mut self, stance: Stance) {
+        self.say_whether_ids_may_come();
         match stance {
             Stance::Passthrough => {
                 self.queue.set_deaf(true);
@@ -347,6 +379,7 @@ impl<O: Open> Worker<'_, O> {
             return;
         }
         self.off = off;
+        self.say_whether_ids_may_come();
         if off {
             (self.say)(Level::Info, "recording is switched off");
             self.queue.set_deaf(true);

@@ -421,3 +421,31 @@ fn while_it_is_off_nobody_is_looked_for() {
     assert_eq!(session.desk.get(|desk| desk.looks), 0);
     assert!(inbox(&session).is_empty());
 }
+
+#[test]
+fn who_takes_ids_is_known_before_the_first_call_and_says_whether_any_may_come() {
+    let tools_asked = |session: &mut Session| {
+        session.tap.observe(Event::ToolsAsked { at: Moment { epoch_ms: 0, instant: Instant::now() } });
+    };
+    let ids = Arc::new(AtomicBool::new(false));
+    let mut bound = Session::with(Scope::Any, ANSWERS, |now| now, Some(ids.clone()));
+    tools_asked(&mut bound);
+    bound.until("it is introduced", |s| s.desk.get(|desk| desk.registrations.len() == 1));
+    assert!(ids.load(Ordering::Relaxed) && taken(&bound).is_empty());
+    bound.around.off.store(true, Ordering::Relaxed);
+    bound.call(0, "{}");
+    bound.until("none may come while it is off", |_| !ids.load(Ordering::Relaxed));
+
+    for sighting in [Sighting::Nothing, Sighting::Stopped] {
+        let ids = Arc::new(AtomicBool::new(true));
+        let mut alone = Session::with(Scope::Any, sighting, |now| now, Some(ids.clone()));
+        tools_asked(&mut alone);
+        alone.until("none may come to one that is alone", |_| !ids.load(Ordering::Relaxed));
+        assert!(alone.kept.lines().is_empty(), "there was no call");
+    }
+
+    let mut other = session(ANSWERS);
+    tools_asked(&mut other);
+    close(&other, Farewell::Clean);
+    assert_eq!(other.desk.get(|desk| desk.looks), 0, "all others begin with the first call");
+}
