@@ -9,6 +9,7 @@ use crate::redact::{Redactor, UnsyncedKey};
 use crate::ship::{self, ShipOptions, Shipper};
 use crate::spool::{RunWriter, Spool};
 use crate::{Raw, Redacted, SafeRecord};
+use bir_model::control::Compared;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -84,6 +85,10 @@ impl Scrub for Scrubber {
 
     fn name(&self, text: &str) -> String {
         self.redactor.name(text)
+    }
+
+    fn compared(&self, json: &[u8]) -> Option<Compared> {
+        self.redactor.compared(json)
     }
 
     fn excludes(&self, tool: &str, arguments: Option<Raw<'_>>) -> bool {
