@@ -122,10 +122,10 @@ impl Item {
 /// For a tail: what was said before a call, and how calls ended.
 pub(super) fn follow(line: &[u8], said: &mut Said, memory: &mut Memory) {
     let Some(row) = Row::parse(line) else { return };
-    if let Some((call, outcome)) = row.ended() {
-        if row.is_certain() || !memory.has_ended(call) {
-            memory.ended(call, outcome);
-        }
+    if let Some((call, outcome)) = row.ended()
+        && (row.is_certain() || !memory.has_ended(call))
+    {
+        memory.ended(call, outcome);
     }
     match row.kinds() {
         ("response_item", "reasoning") => {

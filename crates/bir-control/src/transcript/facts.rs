@@ -218,10 +218,10 @@ impl ClaudeFile {
 
     /// Whether a prompt without an id begins the turn: of a sub-agent by the call that began it, else by its time.
     fn by_time(&self, row: &Row, turn: &Turn<'_>) -> bool {
-        if self.agent {
-            if let Some(call) = began_by(&self.path) {
-                return turn.calls.contains(&call);
-            }
+        if self.agent
+            && let Some(call) = began_by(&self.path)
+        {
+            return turn.calls.contains(&call);
         }
         let at = row.timestamp.as_deref().and_then(milliseconds);
         at.is_some_and(|at| at.saturating_add(SLACK) >= turn.since)

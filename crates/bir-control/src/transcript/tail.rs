@@ -170,10 +170,10 @@ fn take_claude(line: &[u8], said: &mut Said, memory: &mut Memory) {
                 _ => {}
             }
         }
-    } else if row.kind == "user" {
-        if let Some((call, outcome)) = row.result() {
-            memory.ended(call, outcome);
-        }
+    } else if row.kind == "user"
+        && let Some((call, outcome)) = row.result()
+    {
+        memory.ended(call, outcome);
     }
 }
 
