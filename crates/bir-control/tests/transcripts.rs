@@ -1,7 +1,7 @@
 //! Transcripts that real hosts wrote: what the tail and the facts make of them.
 #![allow(clippy::unwrap_used)]
 
-use bir_control::transcript::{RawFacts, Tail, facts};
+use bir_control::transcript::{RawFacts, Tail, Transcripts, facts};
 use bir_model::Outcome::{self, Cancelled, Denied, Ok, RpcError, Timeout, ToolError};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -100,6 +100,32 @@ fn what_the_model_said_before_its_calls() {
     assert_eq!(tail.context_before("toolu_0_0_2"), None);
     let mut tail = follow(&sessions("claude-code/timeout")[0]);
     assert_eq!(tail.context_before("toolu_0_0_0"), None, "it said nothing");
+}
+
+#[test]
+fn a_sub_agents_calls_are_found_from_its_session() {
+    let dir = tempfile::tempdir().unwrap();
+    let session = dir.path().join("s.jsonl");
+    let agents = dir.path().join("s/subagents");
+    std::fs::create_dir_all(&agents).unwrap();
+    let message = |call: &str| {
+        let block = json!([{"type": "text", "text": call}, {"type": "tool_use", "id": call, "name": "x", "input": {}}]);
+        format!("{}\n", json!({"type": "assistant", "message": {"id": call, "model": "m", "content": block}}))
+    };
+    std::fs::write(&session, message("main")).unwrap();
+    let mut all = Transcripts::new();
+    all.follow(&session);
+    assert_eq!(all.context_before(&session, "inner"), None);
+    std::fs::write(agents.join("agent-1.jsonl"), message("inner")).unwrap();
+    assert_eq!(all.context_before(&session, "inner").as_deref(), Some("inner"));
+    assert_eq!(all.context_before(&session, "main").as_deref(), Some("main"));
+    all.forget(std::slice::from_ref(&session));
+    assert_eq!(
+        all.context_before(&session, "main").as_deref(),
+        Some("main"),
+        "followed from the beginning again"
+    );
+    assert_eq!(all.context_before(&dir.path().join("none"), "main"), None);
 }
 
 #[test]

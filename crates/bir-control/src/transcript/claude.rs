@@ -200,7 +200,8 @@ mod tests {
         let running = format!(
             "{wanted}. Correction to the text above: this call was stopped while running, not refused before it ran."
         );
-        let table: [(&str, bool, &str, Outcome); 15] = [
+        let answered = format!("{wanted}. To tell you how to proceed, the user said:\nno");
+        let table: [(&str, bool, &str, Outcome); 16] = [
             ("", false, "1", Outcome::Ok),
             (r#","toolUseResult":{"stdout":"","interrupted":false}"#, false, "1", Outcome::Ok),
             (r#","toolUseResult":{"stdout":"","interrupted":true}"#, false, "1", Outcome::Cancelled),
@@ -218,6 +219,7 @@ mod tests {
             (rejected, true, wanted, Outcome::Denied),
             (stopped, true, &running, Outcome::Cancelled),
             (stopped, true, wanted, Outcome::Cancelled),
+            (stopped, true, &answered, Outcome::Denied),
             ("", true, wanted, Outcome::Denied),
             (
                 "",

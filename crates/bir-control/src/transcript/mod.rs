@@ -13,10 +13,12 @@ mod claude;
 mod codex;
 mod facts;
 mod lines;
+mod many;
 mod tail;
 mod usage;
 
 pub use facts::{RawFacts, facts};
+pub use many::Transcripts;
 pub use tail::Tail;
 
 use serde::Deserialize;
