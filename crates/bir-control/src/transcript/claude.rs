@@ -139,7 +139,8 @@ impl Row {
         if text.contains("stopped while running, not refused") {
             Outcome::Cancelled
         } else if self.tool_denial_kind.is_some() {
-            if text.starts_with("The user doesn't want to proceed") {
+            // With words of the user's own it was refused, and the turn goes on.
+            if text.starts_with("The user doesn't want to proceed") && !text.contains("the user said") {
                 Outcome::Cancelled
             } else {
                 Outcome::Denied

@@ -86,6 +86,6 @@ fn newest_agents(session: &Path) -> Vec<PathBuf> {
         .filter(|path| path.extension().is_some_and(|e| e == "jsonl"))
         .filter_map(|path| Some((path.metadata().ok()?.modified().ok()?, path)));
     let mut found: Vec<_> = dated.collect();
-    found.sort_by(|a, b| b.0.cmp(&a.0));
+    found.sort_by_key(|(modified, _)| std::cmp::Reverse(*modified));
     found.into_iter().take(MOST_AGENTS).map(|(_, path)| path).collect()
 }
