@@ -11,6 +11,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+SAID_MEANWHILE = "The user sent a new message while you were working:"
 ZERO = {"input_tokens": 0, "output_tokens": 0, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
 
 
@@ -29,6 +30,21 @@ def call(name, **arguments):
 def turn(*blocks, usage=(10, 5, 0, 0), delay_ms=0, error=None):
     """One answer of the model; `usage` is input, output, cache read, cache creation."""
     return {"blocks": blocks, "usage": dict(zip(ZERO, usage)), "delay_ms": delay_ms, "error": error}
+
+
+def own_words(content):
+    """What the user says in a message; said into a turn that goes on, it stands behind the result of a tool."""
+    if isinstance(content, str):
+        return content
+    found = []
+    for block in content:
+        if block.get("type") == "text":
+            found.append(block.get("text", ""))
+        elif block.get("type") == "tool_result":
+            inner = block.get("content")
+            whole = inner if isinstance(inner, str) else "\n".join(b.get("text", "") for b in inner or [] if isinstance(b, dict))
+            found.append(whole.partition(SAID_MEANWHILE)[2])
+    return "\n".join(found)
 
 
 class Model:
@@ -102,6 +118,11 @@ class Model:
             sums["requests"] += 1
         return sums if sums["requests"] else {}
 
+    def write(self, path):
+        """The books, for whoever looks at a case that failed."""
+        with self.lock, open(path, "w") as f:
+            json.dump(self.requests, f, indent=1)
+
     # The interface.
 
     def pick(self, body):
@@ -111,8 +132,7 @@ class Model:
         for n, message in enumerate(messages):
             if message["role"] != "user":
                 continue
-            content = message["content"]
-            words = content if isinstance(content, str) else "\n".join(b.get("text", "") for b in content if b.get("type") == "text")
+            words = own_words(message["content"])
             here = [p for p in self.scripts if p in words]
             if here:
                 best, where = max(here, key=words.rfind), n
@@ -126,7 +146,7 @@ class Model:
             n = len(self.requests)
             blocks = [{**b, "id": f"toolu_{n}_{i}"} if b["type"] == "tool_use" else dict(b) for i, b in enumerate(one["blocks"])]
             self.requests.append({"t": time.time(), "n": n, "phrase": phrase, "turn": number, "blocks": blocks, "id": f"msg_{n}",
-                                  "usage": None if one["error"] else one["usage"], "session": handler.headers.get("X-Claude-Code-Session-Id")})
+                                  "usage": None if one["error"] else one["usage"], "session": handler.headers.get("X-Claude-Code-Session-Id"), "last": body.get("messages", [])[-1:]})
         time.sleep(one["delay_ms"] / 1000)
         if one["error"]:
             return handler.reply(one["error"], {"type": "error", "error": {"type": "invalid_request_error", "message": "scripted"}})

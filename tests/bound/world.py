@@ -238,6 +238,7 @@ class World:
                 if found:
                     self.say(f"the value of {found} of the environment is in {os.path.relpath(path, self.home.state)}")
         self.model.close()
+        self.model.write(os.path.join(self.logs, "model.json"))
         return self.problems
 
     def done(self):
