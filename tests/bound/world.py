@@ -192,9 +192,9 @@ class World:
         """Whole runs, oldest first, once `count` of them are finished; else what there is, and a problem."""
         def finished():
             runs = self.hub.runs()
-            return runs if len(runs) >= count and all(r.get("endedAt") for r in runs) else None
+            return (runs,) if len(runs) >= count and all(r.get("endedAt") for r in runs) else None
         budget = max(budget, ARRIVES) if budget and "BIR_TEST_ARRIVES" not in os.environ else ARRIVES
-        found = homes.until(finished, budget) or self.hub.runs()
+        found = (homes.until(finished, budget) or (self.hub.runs(),))[0]
         whole = [self.hub.run(r["id"]) for r in found]
         whole.sort(key=lambda w: w["run"]["startedAt"])
         if len(whole) != count or not all(w["run"].get("endedAt") for w in whole):
