@@ -82,7 +82,8 @@ pub enum Effect {
     },
     /// The run takes no more records; its writer may go.
     End(RunId),
-    /// Entries of this session that came before are of no use any more, but for those that the book repeats when asked.
+    /// No run of this session is open. Entries of it that came before are of no use any more, but for what
+    /// [`Book::essence`] gives.
     Settled {
         /// The session.
         session: String,

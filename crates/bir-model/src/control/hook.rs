@@ -80,6 +80,9 @@ pub struct HookEvent<P = Told> {
     pub host_pids: Vec<u32>,
     /// How the host's calls are joined with a proxy's.
     pub join: Join,
+    /// `default`, `plan`, `bypassPermissions` …, as the host says; in `plan` nothing is decided for the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<String>,
     /// When the hook began, ms since the Unix epoch.
     pub at: u64,
     /// What happened.
@@ -285,6 +288,7 @@ impl<P> HookEvent<P> {
             transcript: self.transcript,
             host_pids: self.host_pids,
             join: self.join,
+            permission_mode: self.permission_mode,
             at: self.at,
             what: self.what.map(each),
         }
