@@ -185,7 +185,12 @@ impl Book {
     }
 
     fn settle_session(&mut self, id: &str) {
-        if !self.sessions.get(id).is_some_and(|session| self.is_settled(session)) {
+        let waits = |session: &Session| {
+            self.waiting.keys().any(|(proxy, _)| {
+                self.proxies.0.get(proxy).is_some_and(|proxy| proxy.may_serve(session, &self.sessions))
+            })
+        };
+        if !self.sessions.get(id).is_some_and(|session| self.is_settled(session) && !waits(session)) {
             return;
         }
         if let Some(session) = self.sessions.get_mut(id).filter(|session| session.ended) {

@@ -247,7 +247,7 @@ impl Book {
     /// The call of which a hook speaks, if anybody has spoken of it.
     fn known_call(&mut self, event: &Event, call: &HookCall<SafeTold>, ended: bool) -> Option<(RunId, u32)> {
         if let Some(id) = &call.call_id
-            && let Some(known) = self.call_by_id(&event.session_id, &short(id))
+            && let Some(known) = self.named_call(event, &short(id))
         {
             return Some(known);
         }
@@ -264,6 +264,21 @@ impl Book {
         let is_tool =
             |server: &str, tool: &str| same_tool(&call.tool_name, call.server.as_deref(), server, tool);
         Some((run_id, run.late_hook(fingerprint, ended, is_tool)?))
+    }
+
+    /// The call with this id. In another turn than the event's it counts only while it is open: some models count their ids anew.
+    fn named_call(&self, event: &Event, id: &str) -> Option<(RunId, u32)> {
+        let own = self.run_of(event);
+        if let Some(run) = own
+            && let Some(index) = self.runs.get(&run)?.by_id(id)
+        {
+            return Some((run, index));
+        }
+        let runs = self.sessions.get(&event.session_id)?.runs.iter().rev();
+        runs.filter_map(|id| self.runs.get(id)).find_map(|run| {
+            let index = run.by_id(id)?;
+            (event.turn_id.is_none() || run.open.contains_key(&index)).then_some((run.id, index))
+        })
     }
 
     /// A hook speaks of a call for the first time.

@@ -33,6 +33,8 @@ mod reports;
 mod run;
 mod session;
 mod state;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod view;
 

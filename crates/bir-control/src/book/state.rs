@@ -322,21 +322,26 @@ impl Book {
     pub(super) fn join(&mut self, run_id: RunId, index: u32, wire: Wire) {
         let Some(run) = self.runs.get_mut(&run_id) else { return };
         run.heard_of(wire.at, self.now);
-        let proxy = self.proxies.0.get_mut(&wire.proxy);
         // A server that died is started again, and the host may send the call once more; else the first one counts.
         let free = |call: &Call| match &call.wire {
             None => true,
             Some(before) => before.ended.as_ref().is_some_and(|end| end.outcome == Outcome::Unknown),
         };
-        let Some(call) = run.open.get_mut(&index).filter(|call| free(call)) else {
-            if let Some(proxy) = proxy {
-                proxy.ended(wire.call);
-            }
-            return;
-        };
-        if let Some(proxy) = proxy {
-            proxy.open.insert(wire.call, (run_id, index));
+        let call = run.open.get_mut(&index).filter(|call| free(call));
+        if let Some(before) = call.as_ref().and_then(|call| call.wire.as_ref())
+            && let Some(proxy) = self.proxies.0.get_mut(&before.proxy)
+        {
+            proxy.ended(before.call);
         }
+        if let Some(proxy) = self.proxies.0.get_mut(&wire.proxy) {
+            match &call {
+                Some(_) => {
+                    proxy.open.insert(wire.call, (run_id, index));
+                }
+                None => proxy.ended(wire.call),
+            }
+        }
+        let Some(call) = call else { return };
         call.wire = Some(wire);
         call.due = None;
         self.settle_call(run_id, index);
