@@ -17,7 +17,7 @@ use super::run::{LINGER, NOTIFIES, Phase, Run};
 use super::session::Session;
 use super::state::{Book, SESSIONS};
 use super::{inject, own_calls};
-use bir_model::control::{BatchCall, HookCall, HookEvent, HookReply, HookWhat};
+use bir_model::control::{BatchCall, HookCall, HookEvent, HookReply, HookWhat, Join};
 use bir_model::record::EndReason;
 use bir_model::{Outcome, RunId};
 use bir_record::{RedactedText, SafeTold};
@@ -187,7 +187,7 @@ impl Book {
             None => {
                 let session = self.sessions.get(&event.session_id)?;
                 let runs = || session.runs.iter().rev();
-                let waits = |id: &&RunId| self.runs.get(id).is_some_and(|run| run.background > 0);
+                let waits = |id: &&RunId| self.runs.get(id).is_some_and(|run| run.notifies);
                 match runs().find(waits).or_else(|| runs().next()).copied() {
                     Some(run) => run,
                     None => return self.begin(event, None),
@@ -251,19 +251,25 @@ impl Book {
         {
             return Some(known);
         }
+        // A host whose requests carry ids has sent what comes without: it is not the hook's.
+        if call.call_id.is_some() && event.join != Join::Fingerprint {
+            return None;
+        }
         let run_id = self.run_of(event)?;
         let run = self.runs.get_mut(&run_id)?;
         let is_open = |open: &&Call| ended && call.call_id.is_none() && is_same(open, call, event);
         let equal = |open: &&Call| is_open(open) && open.fingerprint == call.fingerprint;
         let of_proxy = |open: &&Call| !open.hooked && is_proxys(open, call, event.at);
-        let open = run.open.values().find(equal).or_else(|| run.open.values().find(is_open));
-        if let Some(open) = open.or_else(|| run.open.values().find(of_proxy)) {
+        let open = run.open.values().find(equal).or_else(|| run.open.values().find(of_proxy));
+        if let Some(open) = open {
             return Some((run_id, open.index));
         }
-        let fingerprint = call.fingerprint.as_ref().filter(|_| call.call_id.is_none())?;
-        let is_tool =
-            |server: &str, tool: &str| same_tool(&call.tool_name, call.server.as_deref(), server, tool);
-        Some((run_id, run.late_hook(fingerprint, ended, is_tool)?))
+        if call.call_id.is_some() {
+            return None;
+        }
+        // Another hook may have changed the arguments since.
+        let late = run.late_hook(call, ended);
+        Some((run_id, late.or_else(|| Some(run.open.values().find(is_open)?.index))?))
     }
 
     /// The call with this id. In another turn than the event's it counts only while it is open: some models count their ids anew.
@@ -393,6 +399,7 @@ impl Book {
         }
         run.stopped = true;
         run.background = background;
+        run.notifies = background > 0;
         run.answer = answer.map(SafeTold::text).or(run.answer.take());
         run.ends_at = Some(soon).filter(|_| background == 0);
         if let Some(error) = error {

@@ -1,11 +1,12 @@
 //! One run: its calls, its rows in their order, and what is known of its end.
 
 use super::call::Call;
+use super::join::{same_tool, short};
 use super::{Effect, ids};
-use bir_model::control::Compared;
+use bir_model::control::{Compared, HookCall};
 use bir_model::record::EndReason;
 use bir_model::{Outcome, RunId, StepId};
-use bir_record::{RedactedText, SafeRecord};
+use bir_record::{RedactedText, SafeRecord, SafeTold};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 pub(super) const OPEN_CALLS: usize = 10_000;
 /// Calls whose ids are remembered, so that what is told late is not taken for a new call.
 const KNOWN_CALLS: usize = 20_000;
-/// Calls of a proxy alone whose hook may still come.
+/// Calls without an id whose hooks may still come after their end.
 const LATE_HOOKS: usize = 256;
 /// A run is over so long after `Stop` if nothing happens in it, ms.
 pub(super) const LINGER: u64 = 2000;
@@ -63,6 +64,8 @@ pub(super) struct Run {
     pub(super) stopped: bool,
     /// Tasks that go on after the answer.
     pub(super) background: u32,
+    /// One of them will tell that it has ended, by a prompt.
+    pub(super) notifies: bool,
     pub(super) answer: Option<RedactedText>,
     pub(super) error: Option<String>,
     /// Latest time that an event names, ms.
@@ -85,15 +88,40 @@ pub(super) struct Run {
     pub(super) wakes_at: Option<u64>,
 }
 
-/// A call that was written with its proxy's view alone, and whose hook, which names no id, may still tell.
+/// A call without an id whose end was written before its hooks had told all of it.
 #[derive(Debug)]
 struct LateHook {
     index: u32,
-    server: String,
-    tool: String,
-    fingerprint: Compared,
+    rendered: Option<String>,
+    wire: Option<(String, String)>,
+    fingerprints: [Option<Compared>; 2],
     pre: bool,
     post: bool,
+}
+
+impl LateHook {
+    fn of(call: &Call) -> Self {
+        Self {
+            index: call.index,
+            rendered: call.hooked.then(|| call.tool_name.clone()),
+            wire: call.wire.as_ref().map(|wire| (wire.server.clone(), wire.tool.clone())),
+            fingerprints: [
+                call.fingerprint.clone(),
+                call.wire.as_ref().and_then(|wire| wire.fingerprint.clone()),
+            ],
+            pre: call.hooked,
+            post: false,
+        }
+    }
+
+    fn is(&self, call: &HookCall<SafeTold>) -> bool {
+        let named = match (&self.rendered, &self.wire) {
+            (Some(rendered), _) => *rendered == short(&call.tool_name),
+            (None, Some((server, tool))) => same_tool(&call.tool_name, call.server.as_deref(), server, tool),
+            (None, None) => false,
+        };
+        named && call.fingerprint.is_some() && self.fingerprints.contains(&call.fingerprint)
+    }
 }
 
 impl Run {
@@ -122,6 +150,7 @@ impl Run {
             transcripts: BTreeSet::new(),
             stopped: false,
             background: 0,
+            notifies: false,
             answer: None,
             error: None,
             last_at: started_at,
@@ -249,40 +278,22 @@ impl Run {
     /// Takes a call out; whoever takes it writes its end.
     pub(super) fn close(&mut self, index: u32) -> Option<Call> {
         let call = self.open.remove(&index)?;
-        if let Some(wire) = call.wire.as_ref().filter(|_| !call.hooked && call.call_id.is_none())
-            && let Some(fingerprint) = wire.fingerprint.clone()
-        {
+        if call.call_id.is_none() && call.shown.is_none() {
             if self.late_hooks.len() == LATE_HOOKS {
                 self.late_hooks.pop_front();
             }
-            let late = LateHook {
-                index,
-                server: wire.server.clone(),
-                tool: wire.tool.clone(),
-                fingerprint,
-                pre: false,
-                post: false,
-            };
-            self.late_hooks.push_back(late);
+            self.late_hooks.push_back(LateHook::of(&call));
         }
         Some(call)
     }
 
-    /// The call that a hook tells of too late: only its proxy had told of it, and its end is written.
-    pub(super) fn late_hook(
-        &mut self,
-        fingerprint: &Compared,
-        ended: bool,
-        is_tool: impl Fn(&str, &str) -> bool,
-    ) -> Option<u32> {
+    /// The call that a hook without ids tells of when its end is written already, by what its proxy told.
+    pub(super) fn late_hook(&mut self, call: &HookCall<SafeTold>, ended: bool) -> Option<u32> {
         let late = self.late_hooks.iter_mut().find(|late| {
-            late.fingerprint == *fingerprint
-                && !(if ended { late.post } else { late.pre })
-                && is_tool(&late.server, &late.tool)
+            let told = if ended { late.post } else { late.pre };
+            !told && late.is(call)
         })?;
-        if ended {
-            late.post = true;
-        }
+        late.post |= ended;
         late.pre = true;
         Some(late.index)
     }

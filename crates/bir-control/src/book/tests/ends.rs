@@ -217,8 +217,9 @@ fn open_calls_are_bounded_and_those_beyond_are_counted() {
     let mut world = World::new();
     let by = teller("s", "t");
     let run = world.prompt(&by, "do it");
+    let call = builtin("");
     for n in 0..10_003 {
-        world.pre(&by, &builtin(&n.to_string()));
+        world.pre(&by, &HookCall { call_id: Some(n.to_string()), ..call.clone() });
     }
     let lost = world.records().into_iter().filter(|record| matches!(record, Record::Lost(_))).count();
     assert_eq!(lost, 3);
