@@ -260,16 +260,17 @@ impl Book {
         let is_open = |open: &&Call| ended && call.call_id.is_none() && is_same(open, call, event);
         let equal = |open: &&Call| is_open(open) && open.fingerprint == call.fingerprint;
         let of_proxy = |open: &&Call| !open.hooked && is_proxys(open, call, event.at);
-        let open = run.open.values().find(equal).or_else(|| run.open.values().find(of_proxy));
-        if let Some(open) = open {
-            return Some((run_id, open.index));
-        }
         if call.call_id.is_some() {
-            return None;
+            return Some((run_id, run.open.values().find(of_proxy)?.index));
         }
+        // An end first goes to a call that was announced, a beginning to one that was not.
+        let index = run.open.values().find(equal).map(|open| open.index);
+        let index = index.or_else(|| if ended { run.late_end(call) } else { None });
+        let index = index.or_else(|| Some(run.open.values().find(of_proxy)?.index));
+        let index = index.or_else(|| run.late_beginning(call, ended));
         // Another hook may have changed the arguments since.
-        let late = run.late_hook(call, ended);
-        Some((run_id, late.or_else(|| Some(run.open.values().find(is_open)?.index))?))
+        let index = index.or_else(|| Some(run.open.values().find(is_open)?.index))?;
+        Some((run_id, index))
     }
 
     /// The call with this id. In another turn than the event's it counts only while it is open: some models count their ids anew.

@@ -287,14 +287,18 @@ impl Run {
         Some(call)
     }
 
-    /// The call that a hook without ids tells of when its end is written already, by what its proxy told.
-    pub(super) fn late_hook(&mut self, call: &HookCall<SafeTold>, ended: bool) -> Option<u32> {
-        let late = self.late_hooks.iter_mut().find(|late| {
-            let told = if ended { late.post } else { late.pre };
-            !told && late.is(call)
-        })?;
-        late.post |= ended;
+    /// The call whose end a hook without ids tells when it is written already, by what its proxy told.
+    pub(super) fn late_end(&mut self, call: &HookCall<SafeTold>) -> Option<u32> {
+        let late = self.late_hooks.iter_mut().find(|late| late.pre && !late.post && late.is(call))?;
+        late.post = true;
+        Some(late.index)
+    }
+
+    /// The call of which a hook tells for the first time when its end is written already.
+    pub(super) fn late_beginning(&mut self, call: &HookCall<SafeTold>, ended: bool) -> Option<u32> {
+        let late = self.late_hooks.iter_mut().find(|late| !late.pre && late.is(call))?;
         late.pre = true;
+        late.post = ended;
         Some(late.index)
     }
 

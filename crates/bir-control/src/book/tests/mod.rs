@@ -99,13 +99,15 @@ impl World {
     }
 
     fn take(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
-            let asked = if let Effect::Ask { run, .. } = &effect { Some(*run) } else { None };
-            self.effects.push(effect);
-            if let Some(run) = asked.filter(|_| self.answers) {
-                let facts = Box::new(self.facts.clone());
-                self.hear(EntryWhat::Transcript { run, facts });
-            }
+        let asked = effects.iter().filter_map(|effect| match effect {
+            Effect::Ask { run, .. } => Some(*run),
+            _ => None,
+        });
+        let asked: Vec<RunId> = asked.filter(|_| self.answers).collect();
+        self.effects.extend(effects);
+        for run in asked {
+            let facts = Box::new(self.facts.clone());
+            self.hear(EntryWhat::Transcript { run, facts });
         }
     }
 
