@@ -38,15 +38,9 @@ impl Book {
     fn ask(&mut self, run_id: RunId) {
         let Some(run) = self.runs.get_mut(&run_id) else { return };
         let session = run.session.as_ref().and_then(|session| self.sessions.get(session));
-        let mut transcripts: Vec<_> =
-            session.and_then(|session| session.transcript.clone()).into_iter().collect();
-        transcripts.extend(
-            run.transcripts
-                .iter()
-                .filter(|path| transcripts.first() != Some(path))
-                .cloned()
-                .collect::<Vec<_>>(),
-        );
+        let own = session.and_then(|session| session.transcript.clone());
+        let others = run.transcripts.iter().filter(|path| Some(*path) != own.as_ref()).cloned();
+        let transcripts: Vec<_> = own.iter().cloned().chain(others).collect();
         let (open_calls, reason) = (run.open_calls(), run.reason());
         if transcripts.is_empty() || !run.finishes(reason) && open_calls.is_empty() {
             return self.conclude(run_id, reason, None);
@@ -130,18 +124,14 @@ impl Book {
         let Some(run) = self.runs.get_mut(&run_id) else { return };
         run.wakes_at = None;
         let reached = |time: Option<u64>| time.is_some_and(|time| time <= now);
-        match run.phase {
-            Phase::Asked { until } if until <= now => {
+        match (run.phase, run.over) {
+            (Phase::Asked { until }, _) if until <= now => {
                 let reason = run.reason();
                 self.conclude(run_id, reason, None);
             }
-            Phase::Open if run.over.is_some() => {
-                if reached(run.give_up_at) {
-                    self.ask(run_id);
-                }
-            }
-            Phase::Open if reached(run.ends_at) => self.end_run(run_id, EndReason::Closed),
-            Phase::Open if run.silent_until() <= now => self.end_run(run_id, EndReason::Idle),
+            (Phase::Open, Some(_)) if reached(run.give_up_at) => self.ask(run_id),
+            (Phase::Open, None) if reached(run.ends_at) => self.end_run(run_id, EndReason::Closed),
+            (Phase::Open, None) if run.silent_until() <= now => self.end_run(run_id, EndReason::Idle),
             _ => {}
         }
         self.wake(run_id);

@@ -129,7 +129,7 @@ impl Book {
             HookWhat::AgentStart => {
                 let run = self.run_of(event)?;
                 if let (Some(run), Some(agent)) = (self.runs.get_mut(&run), &event.agent_id) {
-                    run.agents.insert(agent.clone());
+                    run.agent_began(agent);
                     run.heard_of(event.at, self.now);
                 }
                 Some((run, None))
@@ -173,10 +173,25 @@ impl Book {
         {
             return Some(run);
         }
-        for run in self.foreground_runs(&event.session_id) {
+        for run in self.foreground_runs(&event.session_id, event.at) {
             self.end_run(run, EndReason::Closed);
         }
-        self.begin(event, input)
+        let run = self.begin(event, input)?;
+        // It waited in the inbox, and a later turn has been heard of: so this one is over.
+        if self.sessions.get(&event.session_id)?.runs.back() != Some(&run) {
+            self.over_soon(run);
+        }
+        Some(run)
+    }
+
+    /// The run is over unless something comes in a moment.
+    fn over_soon(&mut self, run_id: RunId) {
+        let soon = self.now.saturating_add(LINGER);
+        if let Some(run) = self.runs.get_mut(&run_id) {
+            run.wrap_up = true;
+            run.ends_at = Some(soon).filter(|_| run.open.is_empty());
+        }
+        self.wake(run_id);
     }
 
     /// A background task has ended, and the turn that began it goes on.
@@ -197,7 +212,7 @@ impl Book {
         let going_on = self.runs.get_mut(&run)?;
         going_on.goes_on(event.at, self.now);
         if let Some(turn) = event.turn_id.as_ref().filter(|_| known.is_none()) {
-            going_on.turns.push(turn.clone());
+            going_on.has_turn(turn);
             self.sessions.get_mut(&event.session_id)?.belongs(turn, run);
         }
         self.wake(run);
@@ -233,13 +248,8 @@ impl Book {
 
     /// A turn whose prompt nobody told: the one before is over as soon as it is quiet.
     fn turn_without_prompt(&mut self, event: &Event) -> Option<RunId> {
-        let soon = self.now.saturating_add(LINGER);
-        for id in self.foreground_runs(&event.session_id) {
-            if let Some(run) = self.runs.get_mut(&id) {
-                run.wrap_up = true;
-                run.ends_at = Some(soon).filter(|_| run.open.is_empty());
-            }
-            self.wake(id);
+        for run in self.foreground_runs(&event.session_id, event.at) {
+            self.over_soon(run);
         }
         self.begin(event, None)
     }
@@ -416,7 +426,7 @@ impl Book {
         let soon = self.now.saturating_add(NOTIFIES);
         let Some(run) = self.runs.get_mut(&run_id) else { return };
         run.heard_of(event.at, self.now);
-        run.transcripts.extend(transcript);
+        run.transcribed(transcript);
         // Compaction ends an agent that never began.
         let began = event.agent_id.as_ref().is_some_and(|agent| run.agents.remove(agent));
         if began && run.stopped && run.background > 0 {
@@ -447,9 +457,11 @@ impl Book {
         session.runs.iter().filter(open).copied().collect()
     }
 
-    /// Those of them in which nothing goes on in the background.
-    fn foreground_runs(&self, session: &str) -> Vec<RunId> {
-        let foreground = |id: &RunId| self.runs.get(id).is_some_and(|run: &Run| run.background == 0);
+    /// Those of them that began before and in which nothing goes on in the background: the next turn ends them.
+    fn foreground_runs(&self, session: &str, before: u64) -> Vec<RunId> {
+        let foreground = |id: &RunId| {
+            self.runs.get(id).is_some_and(|run: &Run| run.background == 0 && run.started_at <= before)
+        };
         self.open_runs(session).into_iter().filter(foreground).collect()
     }
 

@@ -107,7 +107,8 @@ pub enum Effect {
     Begin(SafeRecord),
     /// A record of a run that has begun.
     Append(SafeRecord),
-    /// What does the transcript say of this turn? Answered by [`EntryWhat::Transcript`], at once.
+    /// What does the transcript say of this turn? Answered by [`EntryWhat::Transcript`], at once: as soon as all effects of
+    /// the same call are carried out. Without an answer the run is finished by a tick five seconds later.
     Ask {
         /// The run.
         run: RunId,

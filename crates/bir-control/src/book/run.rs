@@ -16,6 +16,8 @@ pub(super) const OPEN_CALLS: usize = 10_000;
 const KNOWN_CALLS: usize = 20_000;
 /// Calls without an id whose hooks may still come after their end.
 const LATE_HOOKS: usize = 256;
+/// Sub-agents, transcripts and turns of one run that are remembered, each.
+const PARTS: usize = 1000;
 /// A run is over so long after `Stop` if nothing happens in it, ms.
 pub(super) const LINGER: u64 = 2000;
 /// Background work that has ended tells so within so long, ms.
@@ -225,6 +227,27 @@ impl Run {
     pub(super) fn heard_of(&mut self, at: u64, now: u64) {
         self.last_at = self.last_at.max(at);
         self.heard = self.heard.max(now);
+    }
+
+    /// A sub-agent began.
+    pub(super) fn agent_began(&mut self, agent: &str) {
+        if self.agents.len() < PARTS {
+            self.agents.insert(agent.to_owned());
+        }
+    }
+
+    /// What happened in it stands there too.
+    pub(super) fn transcribed(&mut self, path: Option<PathBuf>) {
+        if self.transcripts.len() < PARTS {
+            self.transcripts.extend(path);
+        }
+    }
+
+    /// A turn is part of it.
+    pub(super) fn has_turn(&mut self, turn: &str) {
+        if self.turns.len() < PARTS {
+            self.turns.push(turn.to_owned());
+        }
     }
 
     /// The indexes of a further call; none when too many are open.

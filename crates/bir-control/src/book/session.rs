@@ -28,7 +28,7 @@ pub(super) struct Session {
     pub(super) pids: Vec<u32>,
     /// Its hooks have agreed on them, or there is only one.
     agreed: bool,
-    /// Newest last.
+    /// The latest last.
     pub(super) runs: VecDeque<RunId>,
     turns: BTreeMap<String, RunId>,
     order: VecDeque<String>,

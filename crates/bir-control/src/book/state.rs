@@ -183,14 +183,16 @@ impl Book {
         };
         let start = SafeRecord::run_with(start, input, RunFacts { join: Some(known.join) });
         let mut run = Run::new(id, Some(session.to_owned()), start, at, self.now);
-        run.transcripts.extend(known.transcript.clone());
+        run.transcribed(known.transcript.clone());
         let runs = &self.runs;
         let known = self.sessions.get_mut(session)?;
         let forgotten = known.outlived(|id| runs.get(id).is_none_or(|run| run.phase == Phase::Ended));
-        known.runs.push_back(id);
+        // Ids of runs sort by their time.
+        let place = known.runs.partition_point(|before| *before < id);
+        known.runs.insert(place, id);
         if let Some(turn) = turn {
             known.belongs(turn, id);
-            run.turns.push(turn.to_owned());
+            run.has_turn(turn);
         }
         for run in forgotten {
             self.runs.remove(&run);

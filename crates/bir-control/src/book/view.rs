@@ -98,6 +98,12 @@ impl Book {
         self.waiting.is_empty() && self.runs.values().all(|run| run.phase == Phase::Ended)
     }
 
+    /// The session to which belongs what this proxy tells, as far as it is known: its entries go to the same journal.
+    #[must_use]
+    pub fn session_of(&self, proxy_id: &str) -> Option<String> {
+        self.proxies.0.get(proxy_id)?.session(&self.sessions)
+    }
+
     /// Processes to be watched: each one's end is to be told as [`EntryWhat::HostGone`].
     #[must_use]
     pub fn watched(&self) -> Vec<u32> {

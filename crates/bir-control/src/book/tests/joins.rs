@@ -308,3 +308,54 @@ fn bypassed_calls_are_counted_by_server() {
     }
     assert_eq!(world.book.view().bypassed, [("s1".to_owned(), 2)]);
 }
+
+#[test]
+fn a_host_that_names_no_server_has_its_calls_by_the_proxies_of_the_session() {
+    let mut world = World::new();
+    let by = Teller { app: "codex", ..teller("s", "t") };
+    world.register("p", "s1", 100);
+    let run = world.prompt(&by, "do it");
+    let call = HookCall { server: None, ..mcp("c") };
+    world.pre(&by, &call);
+    world.post(&by, &call, Outcome::Ok);
+    assert_eq!(world.steps(run)[0].server.as_deref(), Some("s1"));
+    world.began("p", 0, &call, true);
+    world.ended("p", 0, &call, true, Outcome::Ok);
+    let end = world.only(run);
+    assert_eq!((end.sources.len(), end.tool.as_deref(), end.bypassed), (2, Some("echo"), false));
+}
+
+#[test]
+fn what_only_the_transcript_or_only_the_wire_has_is_in_the_rows() {
+    let mut world = World::new();
+    world.register("p", "s1", 100);
+    let by = teller("s", "t");
+    let run = world.prompt(&by, "do it");
+    let event = Box::new(world.event(&by, HookWhat::Pre { call: mcp("c") }));
+    world.hear(EntryWhat::Hook { event, context: Some(told_text("I shall ask")) });
+    world.began("p", 0, &mcp("c"), true);
+    let leg = bir_model::control::ToldLeg {
+        leg: 1,
+        asked: told("\"which\""),
+        asked_at: START,
+        answered: Some(told("\"that\"")),
+        answered_at: Some(START + 1),
+    };
+    let what = ProxyWhat::Ended {
+        outcome: Outcome::Ok,
+        output: Some(told("1")),
+        error: None,
+        duration_us: Some(5),
+        ambiguous: true,
+        legs: vec![leg],
+    };
+    let report = report(0, &mcp("c"), true, world.now, what);
+    world.report("p", report);
+    let [first, last] = &world.steps(run)[..] else { panic!() };
+    assert_eq!((first.context.as_deref(), last.context.as_deref()), (Some("I shall ask"), None));
+    assert!(last.ambiguous);
+    assert_eq!(
+        (last.legs[0].asked.as_str(), last.legs[0].answered.as_deref()),
+        ("\"which\"", Some("\"that\""))
+    );
+}

@@ -161,7 +161,7 @@ proptest! {
 
 /// Anything, from anybody, whether it makes sense or not.
 fn chaos(world: &mut World, session: usize, turn: usize, what: u8, number: usize) {
-    let exact = number % 2 == 0;
+    let exact = number.is_multiple_of(2);
     let by = if session == 2 { gemini("s2") } else { teller(&format!("s{session}"), &format!("t{turn}")) };
     let pid = 100 + session as u32;
     let by = Teller { pid, agent: (turn == 2).then(|| "a".to_owned()), ..by };

@@ -167,3 +167,21 @@ fn what_remains_of_a_settled_session_brings_it_back() {
     assert_eq!(after.book.watched(), world.book.watched());
     assert_eq!(after.runs()[0], world.runs()[1]);
 }
+
+#[test]
+fn a_turn_that_waited_in_the_inbox_does_not_end_the_one_that_goes_on() {
+    let mut world = World::new();
+    let late = Box::new(
+        world.event(&teller("s", "old"), HookWhat::Prompt { prompt: told_text("one"), notification: false }),
+    );
+    let pre = Box::new(world.event(&teller("s", "old"), HookWhat::Pre { call: builtin("a") }));
+    let by = teller("s", "new");
+    let run = world.prompt(&by, "two");
+    let old = world.send(late).run_id.unwrap();
+    assert_eq!(world.send(pre).run_id, Some(old));
+    world.post(&teller("s", "old"), &builtin("a"), Outcome::Ok);
+    world.wait(60_000);
+    assert_eq!((world.finishes(old).len(), world.finishes(run).len()), (1, 0));
+    assert_eq!(world.pre(&by, &builtin("b")).run_id, Some(run));
+    assert!(old < run, "as they began");
+}
