@@ -26,7 +26,7 @@ pub mod ship;
 pub mod spool;
 mod told;
 
-pub use safe::{Raw, Redacted, RedactedText, SafeLeg, SafePayload, SafeRecord};
+pub use safe::{Raw, Redacted, RedactedText, RunFacts, SafeLeg, SafePayload, SafeRecord};
 pub use told::SafeTold;
 
 /// The id of the row that ends a call, from the id of the row that begins it: whoever has to end a call in the place of

@@ -80,7 +80,7 @@ pub struct HookEvent<P = Told> {
     pub host_pids: Vec<u32>,
     /// How the host's calls are joined with a proxy's.
     pub join: Join,
-    /// How the host asks for permissions, as it says: `default`, `plan`, `bypassPermissions` …
+    /// `default`, `plan`, `bypassPermissions` …, as the host says; in `plan` nothing is decided for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<String>,
     /// When the hook began, ms since the Unix epoch.
