@@ -22,6 +22,7 @@ mod line;
 mod names;
 mod read;
 mod reserve;
+mod resume;
 mod side;
 mod write;
 
@@ -36,7 +37,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) use bound::{lock as bound_lock, note_gone};
 pub use line::LONGEST_LINE;
-pub(crate) use line::decode;
+pub use line::{decode, framed};
 pub(crate) use names::SegmentName;
 pub(crate) use names::{length, remove_sides, segments_of, side as side_file, try_lock};
 pub(crate) use read::{Item, SegmentReader};
@@ -95,7 +96,7 @@ pub(crate) enum Own {
     /// It is being written.
     Live,
     /// It is over; the lock is kept until it has been shipped.
-    Ended(#[expect(dead_code, reason = "it is kept for its lock")] File),
+    Ended(File),
 }
 
 impl Spool {
@@ -111,11 +112,12 @@ impl Spool {
         }))
     }
 
-    /// Begins a run; `first` is its [`Record::Run`](bir_model::record::Record::Run).
+    /// Begins a run, or goes on with one whose writer has ended or was killed; `first` is its
+    /// [`Record::Run`](bir_model::record::Record::Run).
     ///
     /// # Errors
     ///
-    /// The directory or the files cannot be made, or another process records the run.
+    /// The directory or the files cannot be made, or somebody records the run, or ships what is left of it (`ResourceBusy`).
     pub fn begin(&self, first: &SafeRecord) -> io::Result<RunWriter> {
         bir_home::ensure(&self.0.dir)?;
         if self.0.bytes.load(Ordering::Relaxed) == u64::MAX {
@@ -130,12 +132,16 @@ impl Spool {
         names::runs(&self.0.dir).is_empty()
     }
 
-    /// The runs that nobody records any more and nobody is shipping.
+    /// The runs that nobody records any more and nobody is shipping. One that a control server may be going on with soon is
+    /// not among them.
     #[must_use]
     pub fn abandoned(&self) -> Vec<RunId> {
-        let mut runs = names::runs(&self.0.dir);
+        let dir = &self.0.dir;
+        let mut runs = names::runs(dir);
         let own = self.own();
-        runs.retain(|run| !own.contains_key(run) && try_lock(&self.0.dir, *run).is_some());
+        runs.retain(|run| {
+            !own.contains_key(run) && try_lock(dir, *run).is_some() && !resume::is_awaited(dir, *run)
+        });
         runs
     }
 
@@ -162,9 +168,21 @@ impl Spool {
         runs
     }
 
-    /// A run of this process has been shipped whole: its lock goes.
-    pub(crate) fn release(&self, run: RunId) {
-        self.own().remove(&run);
+    /// Whether this process writes the run now.
+    pub(crate) fn is_live(&self, run: RunId) -> bool {
+        matches!(self.own().get(&run), Some(Own::Live))
+    }
+
+    /// A run has been shipped whole: its files are taken away, and its lock goes. Nothing is done, and it is false, where the
+    /// run has begun to go on meanwhile.
+    pub(crate) fn release(&self, run: RunId, take_away: impl FnOnce()) -> bool {
+        let mut own = self.own();
+        if matches!(own.get(&run), Some(Own::Live)) {
+            return false;
+        }
+        take_away();
+        own.remove(&run);
+        true
     }
 
     pub(crate) fn inner(&self) -> &Inner {
@@ -179,6 +197,21 @@ impl Spool {
 impl Inner {
     pub(crate) fn own(&self) -> MutexGuard<'_, HashMap<RunId, Own>> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the lock of a run that this process has ended; the run counts as being written from now on.
+    fn reclaim(&self, run: RunId) -> Option<File> {
+        let mut own = self.own();
+        match own.remove(&run)? {
+            Own::Live => {
+                own.insert(run, Own::Live);
+                None
+            }
+            Own::Ended(lock) => {
+                own.insert(run, Own::Live);
+                Some(lock)
+            }
+        }
     }
 
     /// Notes that so many bytes were written, and makes room where they are too many.
