@@ -3,9 +3,7 @@
 
 mod common;
 
-use bir_model::record::{Record, RunStart};
-use bir_model::{RunId, Tier};
-use bir_record::SafeRecord;
+use bir_model::RunId;
 use bir_record::hub::HubClient;
 use bir_record::ship::{ShipOptions, Shipper, sweep};
 use bir_record::spool::{DEFAULT_LIMIT, Spool};
@@ -14,19 +12,14 @@ use serde_json::Value;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-fn bound(id: RunId) -> SafeRecord {
-    let Record::Run(start) = run_start(id).record().clone() else { unreachable!() };
-    SafeRecord::run(RunStart { tier: Tier::Bound, ..start }, None)
-}
-
 fn spool(dir: &Path) -> Spool {
-    Spool::new(dir, DEFAULT_LIMIT)
+    Spool::new(dir, DEFAULT_LIMIT).carried_on()
 }
 
 /// What a process leaves that is killed after three calls.
 fn killed(dir: &Path) -> RunId {
     let (spool, run) = (spool(dir), RunId::new());
-    let mut writer = spool.begin(&bound(run)).unwrap();
+    let mut writer = spool.begin(&run_start(run)).unwrap();
     (0..3).for_each(|n| writer.append(&call(run, n)));
     run
 }
@@ -58,7 +51,7 @@ fn a_run_goes_on_behind_what_its_killed_writer_left() {
     text.extend_from_slice(b"01234567 {\"type\":\"st");
     std::fs::write(&torn, text).unwrap();
     let next = spool(dir.path());
-    let mut writer = next.begin(&bound(run)).unwrap();
+    let mut writer = next.begin(&run_start(run)).unwrap();
     (3..5).for_each(|n| writer.append(&call(run, n)));
     writer.append(&[finish(run)]);
     drop((writer, next));
@@ -79,7 +72,7 @@ fn what_was_shipped_before_stays_shipped_and_the_rest_follows() {
     };
     let run = RunId::new();
     let first = spool(dir.path());
-    let mut writer = first.begin(&bound(run)).unwrap();
+    let mut writer = first.begin(&run_start(run)).unwrap();
     writer.append(&call(run, 0));
     let shipper = ship(&first);
     hub.wait("the first call", |records| indexes(records, run).len() == 2);
@@ -88,7 +81,7 @@ fn what_was_shipped_before_stays_shipped_and_the_rest_follows() {
     drop((writer, first));
     assert_eq!(swept(dir.path(), &hub).len(), 3, "nobody closes it meanwhile");
     let next = spool(dir.path());
-    let mut writer = next.begin(&bound(run)).unwrap();
+    let mut writer = next.begin(&run_start(run)).unwrap();
     let shipper = ship(&next);
     writer.append(&call(run, 1));
     writer.append(&[finish(run)]);
@@ -107,7 +100,7 @@ fn a_run_that_was_over_goes_on_in_the_same_process_while_it_is_shipped() {
     let options = ShipOptions { state_dir, spool: theirs, configured: None, not_before: None, log: no_log() };
     let shipper = Shipper::start(options).unwrap();
     for n in 0..40 {
-        let mut writer = spool.begin(&bound(run)).unwrap();
+        let mut writer = spool.begin(&run_start(run)).unwrap();
         writer.append(&call(run, n));
         if n == 0 {
             writer.append(&[finish(run)]);
@@ -121,7 +114,7 @@ fn a_run_that_was_over_goes_on_in_the_same_process_while_it_is_shipped() {
 }
 
 #[test]
-fn a_bound_run_waits_ten_minutes_for_the_next_control_server() {
+fn a_carried_run_waits_ten_minutes_for_the_next_control_server() {
     let dir = tempfile::tempdir().unwrap();
     let hub = hub(dir.path());
     let run = killed(dir.path());
@@ -140,10 +133,10 @@ fn a_bound_run_waits_ten_minutes_for_the_next_control_server() {
 }
 
 #[test]
-fn a_bound_run_that_has_its_end_is_shipped_by_anybody_at_once() {
+fn a_carried_run_that_has_its_end_is_shipped_by_anybody_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let (spool, run) = (spool(dir.path()), RunId::new());
-    let mut writer = spool.begin(&bound(run)).unwrap();
+    let mut writer = spool.begin(&run_start(run)).unwrap();
     writer.append(&call(run, 0));
     writer.append(&[finish(run)]);
     drop((writer, spool));

@@ -6,6 +6,7 @@
 //!  spool/run_0193…-000001.spool    the next one, which begins with the run's first record again
 //!  spool/run_0193….ack             how far the hub has booked it
 //!  spool/run_0193….lost            what had to go because the spool was full
+//!  spool/run_0193….carried         a control server records it, and its successor goes on with it
 //!  spool/run_0193….missed          how much could not be written, on room that was taken ahead
 //!  spool/run_0193…-000000-7-14.gone  a segment that is being dropped, with the calls and records in it
 //! ```
@@ -82,6 +83,7 @@ pub struct Spool(Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) dir: PathBuf,
     pub(crate) limit: u64,
+    carried_on: bool,
     /// Bytes in the directory, as far as this process knows; counted anew where it matters.
     bytes: AtomicU64,
     /// Runs that this process records or has recorded, and has not shipped whole.
@@ -106,10 +108,22 @@ impl Spool {
         Self(Arc::new(Inner {
             dir: state_dir.join("spool"),
             limit,
+            carried_on: false,
             bytes: AtomicU64::new(u64::MAX),
             own: Mutex::default(),
             news: tokio::sync::Notify::new(),
         }))
+    }
+
+    /// The same spool, whose runs a successor of this process goes on with when it dies. Others leave them alone for ten
+    /// minutes after the last write.
+    #[must_use]
+    pub fn carried_on(mut self) -> Self {
+        // Nobody else has it yet, or it stays as it is.
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.carried_on = true;
+        }
+        self
     }
 
     /// Begins a run, or goes on with one whose writer has ended or was killed; `first` is its

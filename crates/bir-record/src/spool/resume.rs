@@ -5,11 +5,12 @@
 //!                          └─ nobody does for ten minutes ──▶ whoever sweeps closes it as abandoned
 //! ```
 //!
-//! A run of the bound tier is owned by a control server, whose successor knows from its journal how it goes on. So nobody else
-//! takes such a run up too early. A run that has its end is not waited for: nothing but shipping is left to do.
+//! A control server's successor knows from its journal how its runs go on. So nobody else takes such a run up too early; they
+//! are marked with a file, `.carried` ([`Spool::carried_on`](super::Spool::carried_on)). A run that has its end is not waited
+//! for: nothing but shipping is left to do.
 
-use bir_model::record::Record;
-use bir_model::{RunId, Tier};
+use bir_model::RunId;
+use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -18,8 +19,16 @@ use super::read::{Item, SegmentReader};
 use super::reserve::{self, Missed};
 use super::side::{self, Ack};
 
-/// How long after the last write of a bound run its next control server may come.
+/// How long after the last write of such a run the next control server may come.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10 * 60);
+
+/// The ending of the file that marks a run which a successor goes on with.
+const MARK: &str = "carried";
+
+/// Marks a run.
+pub(super) fn mark(dir: &Path, run: RunId) -> io::Result<()> {
+    bir_home::private().write(true).create(true).truncate(true).open(names::side(dir, run, MARK)).map(drop)
+}
 
 /// The number of the next segment: behind those that are there, that were sent, and that were dropped.
 pub(super) fn next_number(dir: &Path, run: RunId) -> u32 {
@@ -42,21 +51,15 @@ pub(super) fn missed(dir: &Path, run: RunId, goes_on: bool) -> Missed {
 
 /// Whether a run that nobody writes is to be left to the control server that comes next.
 pub(super) fn is_awaited(dir: &Path, run: RunId) -> bool {
-    let segments = names::segments_of(dir, run);
-    let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return false };
-    let last = dir.join(last.file_name());
-    let written = std::fs::metadata(&last).and_then(|found| found.modified());
-    let is_recent = written.is_ok_and(|at| at.elapsed().is_ok_and(|since| since < PATIENCE));
-    is_recent && is_bound(&dir.join(first.file_name())) && !is_finished(dir, run, &last)
-}
-
-fn is_bound(first: &Path) -> bool {
-    let Ok(Some(Item::Record { json, .. })) =
-        SegmentReader::open(first, 0).and_then(|mut reader| reader.next())
-    else {
+    if !names::side(dir, run, MARK).exists() {
+        return false;
+    }
+    let Some(last) = names::segments_of(dir, run).last().map(|last| dir.join(last.file_name())) else {
         return false;
     };
-    matches!(serde_json::from_slice(&json), Ok(Record::Run(run)) if run.tier == Tier::Bound)
+    let written = std::fs::metadata(&last).and_then(|found| found.modified());
+    let is_recent = written.is_ok_and(|at| at.elapsed().is_ok_and(|since| since < PATIENCE));
+    is_recent && !is_finished(dir, run, &last)
 }
 
 fn is_finished(dir: &Path, run: RunId, last: &Path) -> bool {

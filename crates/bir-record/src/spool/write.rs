@@ -75,6 +75,9 @@ impl RunWriter {
         let number = resume::next_number(&spool.dir, run);
         let missed = resume::missed(&spool.dir, run, number > 0);
         let begin = || {
+            if spool.carried_on {
+                resume::mark(&spool.dir, run)?;
+            }
             let reserve = Reserve::take(&spool.dir, run, missed)?;
             let mut writer = Self {
                 spool: Arc::clone(spool),
@@ -93,7 +96,7 @@ impl RunWriter {
         begin().inspect_err(|_| {
             // Of a run that was there before, what is known of it stays.
             if number == 0 {
-                for side in ["missed", "lock"] {
+                for side in ["missed", "carried", "lock"] {
                     let _ = std::fs::remove_file(names::side(&spool.dir, run, side));
                 }
             }
