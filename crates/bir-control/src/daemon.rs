@@ -30,6 +30,8 @@ use tokio::sync::{Notify, oneshot};
 pub const IDLE: Duration = Duration::from_secs(30 * 60);
 /// How often is looked whether that is so, and which projects are set up.
 const LOOK: Duration = Duration::from_secs(1);
+/// How long answers may take to reach who waits for them, when nothing else is left to be done.
+const LAST_ANSWERS: Duration = Duration::from_millis(100);
 /// How long the end may take: what was taken reaches the disk.
 const LAST: Duration = Duration::from_millis(1500);
 
@@ -165,9 +167,15 @@ where
     server.closed.set(true);
     server.projects.borrow().leave();
     // What waits in its queue is taken first. Who comes now is told that nobody takes it.
+    let failed = ended.is_err();
     let flush = async {
-        let _ = server.core.try_send(Work::Stop);
-        let _ = (&mut over).await;
+        if failed {
+            // Whoever waits is told that nobody takes it.
+            tokio::time::sleep(LAST_ANSWERS).await;
+        } else {
+            let _ = server.core.try_send(Work::Stop);
+            let _ = (&mut over).await;
+        }
     };
     tokio::select! {
         () = server.listen(&listener) => {}

@@ -17,6 +17,8 @@ pub trait Ledger: Send + Sized {
     fn due_at(&self) -> Option<u64>;
     /// What goes on in directories that `within` allows.
     fn census(&self, within: &dyn Fn(&Path) -> bool) -> Census;
+    /// Processes whose end is to be told as [`HostGone`](crate::book::EntryWhat::HostGone).
+    fn watched(&self) -> Vec<u32>;
     /// One that has heard nothing yet.
     fn anew(&self) -> Self;
     /// What has to stay in a journal of a session that is settled: entries of it that sessions to come build on.
@@ -112,4 +114,45 @@ impl Transcripts for NoTranscripts {
     }
 
     fn forget(&mut self, _: &[PathBuf]) {}
+}
+
+/// A book that writes nothing: temporary, until the real one is wired.
+#[derive(Debug, Default)]
+pub struct Nothing;
+
+impl Ledger for Nothing {
+    fn hear(&mut self, entry: &Entry) -> (Answer, Vec<Effect>) {
+        let answer = match entry.what {
+            crate::book::EntryWhat::Hook { .. } => Answer::Hook(bir_model::control::HookReply::default()),
+            crate::book::EntryWhat::Register(_) => {
+                Answer::Registered(bir_model::control::Registered::default())
+            }
+            _ => Answer::Taken,
+        };
+        (answer, Vec::new())
+    }
+
+    fn tick(&mut self, _: u64) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    fn due_at(&self) -> Option<u64> {
+        None
+    }
+
+    fn census(&self, _: &dyn Fn(&Path) -> bool) -> Census {
+        Census::default()
+    }
+
+    fn watched(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn anew(&self) -> Self {
+        Self
+    }
+
+    fn carried(&self, _: &str) -> Vec<Entry> {
+        Vec::new()
+    }
 }

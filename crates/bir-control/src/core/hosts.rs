@@ -1,8 +1,4 @@
-//! Which host processes sessions belong to, and when those are gone.
-//!
-//! A hook knows its ancestors, nearest first, and not which of them is the host: one may be a shell that lives as long as the
-//! hook. The nearest that every event of the session has in common is the host. While there was one event alone, a dead
-//! process is the host only if none further up lives.
+//! The processes whose end is a session's end. Which ones those are, the book says; whether they are there, is looked at here.
 
 use crate::process::Process;
 use std::collections::HashMap;
@@ -11,86 +7,48 @@ use std::time::{Duration, Instant};
 /// How long after its death a host is gone: what its hooks have left comes first.
 const GRACE: Duration = Duration::from_secs(2);
 /// What clocks may differ by.
-const SLACK: Duration = Duration::from_secs(10);
-/// Sessions that are watched at most; of more, the one that was heard of longest ago is let go.
-const MOST: usize = 1024;
-/// Ancestors that are kept of a session.
-const MOST_PIDS: usize = 16;
+const SLACK: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
-pub(super) struct Hosts(HashMap<String, Watch>);
+pub(super) struct Hosts(HashMap<u32, Watch>);
 
 struct Watch {
-    candidates: Vec<Process>,
-    told_once: bool,
-    heard: Instant,
+    /// As it was when it was first looked at; absent where there was none any more.
+    process: Option<Process>,
     gone_since: Option<Instant>,
+    /// It was said that it is gone.
+    told: bool,
 }
 
 impl Hosts {
-    /// An event of a session, or of a proxy, and what it says of its host.
-    pub(super) fn seen(&mut self, of: &str, pids: &[u32], at: u64) {
-        let now = Instant::now();
-        if let Some(watch) = self.0.get_mut(of) {
-            watch.heard = now;
-            watch.gone_since = None;
-            let common: Vec<_> =
-                watch.candidates.iter().copied().filter(|one| pids.contains(&one.pid)).collect();
-            if !common.is_empty() {
-                watch.candidates = common;
-                watch.told_once = false;
-                return;
-            }
+    /// Looks at these processes and lets go of others. `known_at` is when the last thing was said, ms since the Unix epoch: what
+    /// began later is another process with the number of one that is gone. Returns those that have been gone for a while.
+    pub(super) fn look(&mut self, pids: &[u32], known_at: u64, now: Instant) -> Vec<u32> {
+        // Where it cannot be told whether a process is there, none is gone.
+        if Process::of(std::process::id()).is_none() {
+            return Vec::new();
         }
-        let found = pids.iter().take(MOST_PIDS).filter_map(|pid| Process::of(*pid));
-        let candidates: Vec<_> = found.filter(|process| process.began_before(at, SLACK)).collect();
-        if candidates.is_empty() {
-            self.0.remove(of);
-            return;
-        }
-        if self.0.len() >= MOST
-            && let Some(oldest) = self.0.iter().min_by_key(|(_, watch)| watch.heard).map(|(of, _)| of.clone())
-        {
-            self.0.remove(&oldest);
-        }
-        self.0.insert(of.to_owned(), Watch { candidates, told_once: true, heard: now, gone_since: None });
-    }
-
-    /// A session is over; its host may live on.
-    pub(super) fn over(&mut self, of: &str) {
-        self.0.remove(of);
-    }
-
-    /// The processes that are gone now, each once.
-    pub(super) fn gone(&mut self, now: Instant) -> Vec<u32> {
+        self.0.retain(|pid, _| pids.contains(pid));
         let mut gone = Vec::new();
-        self.0.retain(|_, watch| {
-            while watch.told_once
-                && watch.candidates.len() > 1
-                && watch.candidates.first().is_some_and(|first| !first.is_alive())
-            {
-                watch.candidates.remove(0);
-            }
-            let Some(host) = watch.candidates.first() else { return false };
-            if host.is_alive() {
+        for pid in pids {
+            let watch = self.0.entry(*pid).or_insert_with(|| {
+                let process = Process::of(*pid).filter(|found| found.began_before(known_at, SLACK));
+                Watch { process, gone_since: None, told: false }
+            });
+            if watch.process.is_some_and(Process::is_alive) {
                 watch.gone_since = None;
-                return true;
+            } else if now.duration_since(*watch.gone_since.get_or_insert(now)) >= GRACE
+                && !std::mem::replace(&mut watch.told, true)
+            {
+                gone.push(*pid);
             }
-            let since = *watch.gone_since.get_or_insert(now);
-            if now.duration_since(since) < GRACE {
-                return true;
-            }
-            gone.push(host.pid);
-            false
-        });
-        gone.sort_unstable();
-        gone.dedup();
+        }
         gone
     }
 
-    /// Whether any host is there.
+    /// Whether any of them was there with the last look, or is not said to be gone yet.
     pub(super) fn any_alive(&self) -> bool {
-        self.0.values().any(|watch| watch.candidates.first().is_some_and(|host| host.is_alive()))
+        self.0.values().any(|watch| !watch.told)
     }
 }
 
@@ -109,30 +67,25 @@ mod tests {
     }
 
     #[test]
-    fn the_host_is_what_all_events_have_in_common() {
-        let (shell, host, other) = (process(), process(), process());
-        let (now, later) = (Instant::now(), Instant::now() + GRACE + GRACE);
-        let mut hosts = Hosts::default();
-        let at = crate::now();
-        hosts.seen("s", &[shell.id(), host.id(), std::process::id()], at);
-        end(shell);
-        assert_eq!((hosts.gone(now), hosts.gone(later)), (vec![], vec![]));
-        hosts.seen("s", &[other.id(), host.id(), std::process::id()], at);
-        hosts.seen("proxy", &[host.id()], at);
-        let pid = host.id();
-        end(host);
-        assert_eq!(hosts.gone(now), Vec::<u32>::new(), "its hooks may have left something");
-        assert!(!hosts.any_alive());
-        assert_eq!((hosts.gone(later), hosts.gone(later)), (vec![pid], vec![]));
-        end(other);
+    fn a_host_is_gone_a_while_after_its_end_and_once() {
+        let (child, now, later) = (process(), Instant::now(), Instant::now() + GRACE);
+        let (pid, at, mut hosts) = (child.id(), crate::now(), Hosts::default());
+        assert_eq!((hosts.look(&[pid], at, now), hosts.any_alive()), (vec![], true));
+        end(child);
+        assert_eq!((hosts.look(&[pid], at, now), hosts.any_alive()), (vec![], true));
+        assert_eq!(hosts.look(&[], at, later), Vec::<u32>::new(), "nobody wants to know any more");
+        assert_eq!(hosts.look(&[pid], at, now), Vec::<u32>::new());
+        assert_eq!(hosts.look(&[pid], at, later), [pid]);
+        assert_eq!((hosts.look(&[pid], at, later), hosts.any_alive()), (vec![], false));
     }
 
     #[test]
     fn a_later_process_of_the_same_number_is_no_host() {
         let child = process();
         let mut hosts = Hosts::default();
-        hosts.seen("s", &[child.id()], crate::now() - 60_000);
-        assert!(!hosts.any_alive());
+        let (pid, at, now) = (child.id(), crate::now() - 60_000, Instant::now());
+        hosts.look(&[pid], at, now);
+        assert_eq!(hosts.look(&[pid], at, now + GRACE), [pid]);
         end(child);
     }
 }

@@ -14,7 +14,7 @@ use bir_model::control::{
 };
 use bir_record::SafeTold;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tokio::sync::oneshot;
 
 /// Processes whose session is remembered.
@@ -97,12 +97,12 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
     }
 
     fn context(&mut self, event: &HookEvent<SafeTold>, call: Option<&str>) -> Option<SafeTold> {
-        let (transcript, call) = (transcript_of(event)?, call?);
-        let context = self.transcripts.context_before(&transcript, call)?;
+        let transcript = event.transcript.as_deref().filter(|path| path.is_file())?;
+        let context = self.transcripts.context_before(transcript, call?)?;
         self.safe_text(context)
     }
 
-    /// Notes where entries of a session go, and whose process its host is.
+    /// Notes where entries of a session go, and those of its host's proxies.
     pub(super) fn heard_of(&mut self, event: &HookEvent<SafeTold>, place: &Place) {
         if self.of_pid.len() > MOST_PIDS {
             self.of_pid.clear();
@@ -110,13 +110,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         for pid in &event.host_pids {
             self.of_pid.insert(*pid, place.clone());
         }
-        self.of_session.insert(event.session_id.clone(), place.clone());
-        let name = format!("{} {}", event.host.app, event.session_id);
-        if matches!(event.what, HookWhat::SessionEnd { .. }) {
-            self.hosts.over(&name);
-        } else {
-            self.hosts.seen(&name, &event.host_pids, event.at);
-        }
+        self.of_session.insert(event.session_id.clone(), (place.clone(), event.transcript.clone()));
     }
 
     fn register(&mut self, mut registration: Registration) -> Registered {
@@ -128,7 +122,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         let Some(open) = &self.open else { return answer };
         Cleaner(&open.store.redactor).registration(&mut registration);
         let muted = open.store.excludes(Some(&registration.server.name), "", &registration.cwd);
-        self.knows(&registration, muted, crate::now());
+        self.knows(&registration, muted);
         if muted {
             return answer;
         }
@@ -143,13 +137,11 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         }
     }
 
-    /// Notes a proxy that registered then, ms since the Unix epoch.
-    pub(super) fn knows(&mut self, registration: &Registration, muted: bool, at: u64) {
+    /// Notes a proxy.
+    pub(super) fn knows(&mut self, registration: &Registration, muted: bool) {
         if self.proxies.len() >= MOST_PROXIES {
             self.proxies.clear();
         }
-        let parent = registration.parent_pid;
-        self.hosts.seen(&format!("proxies of {parent}"), &[parent], at);
         let proxy = Proxy { registration: registration.clone(), muted };
         self.proxies.insert(registration.proxy_id.clone(), proxy);
     }
@@ -238,7 +230,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         if records == 0 {
             return;
         }
-        let at = self.now();
+        let at = crate::now();
         let told = self.open.as_mut().map_or(0, |open| open.keeper.lose(None, calls, records, reason, at));
         self.around.log.warn(&format!("{records} messages were lost ({reason}), noted in {told} runs"));
     }
@@ -256,17 +248,6 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
             spooled_runs: self.open.as_ref().map_or(0, |open| open.keeper.waiting()),
         })
     }
-}
-
-/// The transcript in which a call stands: a sub-agent's is beside that of its session (facts/claude-code.md §4).
-fn transcript_of(event: &HookEvent<SafeTold>) -> Option<PathBuf> {
-    let whole = event.transcript.as_ref()?;
-    let of_agent = event
-        .agent_id
-        .as_ref()
-        .filter(|id| !id.contains(['/', '\\']))
-        .map(|id| whole.with_extension("").join("subagents").join(format!("agent-{id}.jsonl")));
-    of_agent.into_iter().chain([whole.clone()]).find(|path| path.is_file())
 }
 
 fn json(answer: &impl Serialize) -> Reply {

@@ -106,11 +106,11 @@ pub(crate) struct Core<L, T> {
     /// Why it is absent, as it was told last.
     told: Option<String>,
     proxies: HashMap<String, Proxy>,
-    /// Where entries of a session go, and of the proxies of a process.
-    of_session: HashMap<String, Place>,
+    /// Where entries of a session go, with its transcript; and those of the proxies of a process.
+    of_session: HashMap<String, (Place, Option<PathBuf>)>,
     of_pid: HashMap<u32, Place>,
     of_run: HashMap<RunId, Place>,
-    /// Entries are taken at times that do not go back.
+    /// The time of the last entry or timer.
     last: u64,
     draining: bool,
     reopen_at: Option<Instant>,
@@ -183,11 +183,11 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
     /// Takes an entry: it is in the journal when this returns. The effects are to be applied next.
     fn take(&mut self, place: &Place, what: EntryWhat) -> (Answer, Vec<Effect>) {
         self.pass_time();
-        let entry = Entry { taken_at: self.now(), what };
-        self.enter(place, &entry)
+        self.enter(place, &Entry { taken_at: self.taken_at(), what })
     }
 
     fn enter(&mut self, place: &Place, entry: &Entry) -> (Answer, Vec<Effect>) {
+        self.last = entry.taken_at;
         if let Some(open) = &mut self.open
             && open.journal.note(place, entry) == Kept::No
             && !std::mem::replace(&mut open.gap_told, true)
@@ -202,16 +202,14 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
     /// Tells the book of every timer that is due. What the inbox holds comes first: it was said before now.
     fn pass_time(&mut self) {
         let now = self.now();
-        if self.open.is_none() || self.ledger.due_at().is_none_or(|due| due > now) {
+        let is_due = self.ledger.due_at().is_some_and(|due| due <= now);
+        if self.open.is_none() || self.draining || !is_due {
             return;
         }
         self.drain_inbox();
-        self.pass_until(now);
-    }
-
-    fn pass_until(&mut self, now: u64) {
         for _ in 0..MOST_TIMERS {
             let Some(due) = self.ledger.due_at().filter(|due| *due <= now) else { return };
+            self.last = self.last.max(due);
             let effects = self.ledger.tick(due);
             self.apply(effects);
         }
@@ -231,7 +229,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
                     Question { transcripts: &transcripts, turns: &turns, since, open_calls: &open_calls };
                 let facts = self.ask(&question);
                 let place = self.of_run.get(&run).cloned().unwrap_or_else(Place::other);
-                let entry = Entry { taken_at: self.now(), what: EntryWhat::Transcript { run, facts } };
+                let entry = Entry { taken_at: self.taken_at(), what: EntryWhat::Transcript { run, facts } };
                 let (_, effects) = self.enter(&place, &entry);
                 self.apply(effects);
             }
@@ -264,9 +262,16 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
 
     fn settled(&mut self, session: &str) {
         let carried = self.ledger.carried(session);
-        let (Some(open), Some(place)) = (&mut self.open, self.of_session.get(session)) else { return };
+        let (Some(open), Some((place, transcript))) = (&mut self.open, self.of_session.get(session)) else {
+            return;
+        };
         if let Err(e) = open.journal.settle(place, &carried) {
             self.around.log.warn(&format!("a journal that is of no use any more stays: {e}"));
+        }
+        // The session is over.
+        if carried.is_empty() {
+            self.transcripts.forget(transcript.as_slice());
+            self.of_session.remove(session);
         }
     }
 
@@ -284,9 +289,15 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         Some(redactor.again(PayloadKind::Text, told))
     }
 
-    fn now(&mut self) -> u64 {
-        self.last = self.last.max(crate::now());
-        self.last
+    /// The time of an entry that is taken now. What the inbox holds was said before the timers that are due.
+    fn taken_at(&self) -> u64 {
+        let due = self.ledger.due_at().filter(|_| self.draining);
+        due.map_or(self.now(), |due| self.now().min(due.saturating_sub(1)).max(self.last))
+    }
+
+    /// So late it is. It does not go back.
+    fn now(&self) -> u64 {
+        self.last.max(crate::now())
     }
 }
 

@@ -63,6 +63,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
             heard += 1;
             self.last = self.last.max(entry.taken_at);
             while let Some(due) = self.ledger.due_at().filter(|due| *due <= entry.taken_at) {
+                self.last = self.last.max(due);
                 let effects = self.ledger.tick(due);
                 self.apply_again(effects, &mut asked, &mut settled);
             }
@@ -71,7 +72,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
                     settled.remove(&event.session_id);
                     self.heard_of(event, &Place::session(&event.host.app, &event.session_id));
                 }
-                EntryWhat::Register(registration) => self.knows(registration, false, entry.taken_at),
+                EntryWhat::Register(registration) => self.knows(registration, false),
                 EntryWhat::Transcript { run, .. } => drop(asked.remove(run)),
                 EntryWhat::Report { .. } | EntryWhat::HostGone { .. } => {}
             }
@@ -148,7 +149,8 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
     /// Tells of hosts that are gone.
     pub(super) fn look_at_hosts(&mut self) {
         if self.open.is_some() {
-            for pid in self.hosts.gone(Instant::now()) {
+            let known_at = if self.last == 0 { crate::now() } else { self.last };
+            for pid in self.hosts.look(&self.ledger.watched(), known_at, Instant::now()) {
                 let place = self.of_pid.remove(&pid).unwrap_or_else(Place::other);
                 let (_, effects) = self.take(&place, EntryWhat::HostGone { pid });
                 self.apply(effects);

@@ -127,7 +127,9 @@ fn a_line_that_was_cut_off_costs_itself() {
     let noted = entries();
     let place = Place::other();
     let mut journal = Journal::open(home.path()).unwrap();
-    noted[..2].iter().for_each(|(_, entry)| drop(journal.note(&place, entry)));
+    for (_, entry) in &noted[..2] {
+        assert_eq!(journal.note(&place, entry), Kept::Yes);
+    }
     drop(journal);
     let path = place.path(&home.path().join("control/journal"));
     let text = fs::read(&path).unwrap();
@@ -159,7 +161,9 @@ fn a_settled_session_leaves_what_is_carried_on() {
     let home = tempfile::tempdir().unwrap();
     let noted = entries();
     let mut journal = Journal::open(home.path()).unwrap();
-    noted.iter().for_each(|(place, entry)| drop(journal.note(place, entry)));
+    for (place, entry) in &noted {
+        assert_eq!(journal.note(place, entry), Kept::Yes);
+    }
     let (session, proxies) = (Place::session("claude-code", "s"), Place::proxies_of(7));
     journal.settle(&session, &[]).unwrap();
     journal.settle(&proxies, &[noted[0].1.clone()]).unwrap();

@@ -28,7 +28,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -274,7 +274,10 @@ impl Route {
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(body).map_err(|e| if e.is_data() { Problem::Unfit } else { Problem::NoJson })
+    serde_json::from_slice(body).map_err(|_| match serde_json::from_slice::<IgnoredAny>(body) {
+        Ok(_) => Problem::Unfit,
+        Err(_) => Problem::NoJson,
+    })
 }
 
 fn response(status: StatusCode, kind: &'static str, body: Vec<u8>) -> Response<Full<Bytes>> {
