@@ -15,7 +15,7 @@ pub trait Ledger: Send + Sized {
     fn tick(&mut self, now: u64) -> Vec<Effect>;
     /// When it wants to be told next how late it is, ms since the Unix epoch.
     fn due_at(&self) -> Option<u64>;
-    /// What goes on in directories that `within` allows.
+    /// What goes on: sessions of directories that `within` allows, and all proxies.
     fn census(&self, within: &dyn Fn(&Path) -> bool) -> Census;
     /// Processes whose end is to be told as [`HostGone`](crate::book::EntryWhat::HostGone).
     fn watched(&self) -> Vec<u32>;
@@ -57,6 +57,9 @@ pub struct OpenSession {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenProxy {
+    /// Its id.
+    #[serde(skip)]
+    pub id: String,
     /// The key under which the host knows its server.
     pub server: String,
     /// Its process.

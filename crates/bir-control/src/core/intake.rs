@@ -238,13 +238,16 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
     /// What goes on, as far as it concerns who asks.
     pub(super) fn health(&self, who: &Who) -> Reply {
         let within = |dir: &Path| *who == Who::Successor || who.may_speak_of(dir);
+        let mut census = self.ledger.census(&within);
+        let concerns = |id: &str| self.proxies.get(id).is_some_and(|proxy| within(&proxy.registration.cwd));
+        census.proxies.retain(|proxy| concerns(&proxy.id));
         json(&Health {
             status: if self.open.is_some() { "ok" } else { "not_recording" },
             api_version: API_VERSION,
             version: &self.around.version,
             pid: std::process::id(),
             started_at: self.around.started_at,
-            census: &self.ledger.census(&within),
+            census: &census,
             spooled_runs: self.open.as_ref().map_or(0, |open| open.keeper.waiting()),
         })
     }
