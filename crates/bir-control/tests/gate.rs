@@ -25,7 +25,8 @@ fn nobody_without_the_token_of_a_project_changes_anything() {
         change(&mut lines);
         client.raw("POST /session/note", &lines, &body)
     };
-    let cases: [(&str, u16, &str, &dyn Fn(&mut Vec<String>)); 12] = [
+    type Change<'a> = &'a dyn Fn(&mut Vec<String>);
+    let cases: [(&str, u16, &str, Change<'_>); 12] = [
         ("no token", 401, "unauthorized", &|lines| drop(lines.remove(1))),
         ("another token", 401, "unauthorized", &|lines| lines[1] = "Authorization: Bearer x".into()),
         ("another scheme", 401, "unauthorized", &|lines| lines[1] = lines[1].replace("Bearer", "Basic")),
