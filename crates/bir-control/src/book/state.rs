@@ -22,22 +22,14 @@ pub(super) const SESSIONS: usize = 1000;
 const BYPASSED_SERVERS: usize = 1000;
 
 /// What a book has to be given.
+#[derive(Debug, Clone)]
 pub struct Options {
     /// The version of the program, for the answers.
     pub version: String,
     /// Which project a directory belongs to; it looks at the disk, so that it comes from outside.
-    pub project_of: Box<dyn Fn(&Path) -> PathBuf + Send>,
+    pub project_of: fn(&Path) -> PathBuf,
     /// Ids in arguments; none with `BIR_NO_CORRELATION` or without a decision.
     pub injection: Option<Injection>,
-}
-
-impl std::fmt::Debug for Options {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Options")
-            .field("version", &self.version)
-            .field("injection", &self.injection)
-            .finish_non_exhaustive()
-    }
 }
 
 /// The state of all sessions, runs and proxies.
@@ -71,6 +63,12 @@ pub(super) struct Waiting {
 }
 
 impl Book {
+    /// A book in which nothing stands, and which is given the same.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        Self::new(self.options.clone())
+    }
+
     /// A book in which nothing stands.
     #[must_use]
     pub fn new(options: Options) -> Self {

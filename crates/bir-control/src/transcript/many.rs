@@ -1,6 +1,6 @@
 //! The transcripts of all sessions that go on.
 
-use super::{RawFacts, Tail, facts};
+use super::Tail;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -37,18 +37,6 @@ impl Transcripts {
         }
         let agents = newest_agents(transcript);
         agents.iter().find_map(|agent| self.tail(agent)?.context_before(call_id))
-    }
-
-    /// As [`facts`].
-    #[must_use]
-    pub fn facts(
-        &mut self,
-        transcripts: &[PathBuf],
-        turns: &[String],
-        since: u64,
-        open: &[String],
-    ) -> RawFacts {
-        facts(transcripts, turns, since, open)
     }
 
     /// A session is over.

@@ -42,6 +42,8 @@ pub(super) async fn ship(
     // What was too much once is too much for the rest of the run, too.
     let mut most = LINES;
     loop {
+        // It may begin to go on at any time.
+        let over = over && !spool.is_live(run);
         let batch = Batch::collect(dir, run, &ack, most).map_err(|e| state(dir, &e))?;
         let batch = if batch.fresh == 0 && over {
             Batch::closing(dir, run, &ack).map_err(|e| state(dir, &e))?
@@ -49,10 +51,7 @@ pub(super) async fn ship(
             batch
         };
         if batch.fresh == 0 {
-            if over {
-                remove(spool, run);
-            }
-            return Ok(over);
+            return Ok(over && remove(spool, run));
         }
         match client.post_lines("/recordings/batch", Bytes::from(batch.body.clone())).await {
             Ok(answer) => {
@@ -136,9 +135,10 @@ fn delete_booked(spool: &Spool, run: RunId, ack: &Ack) {
     }
 }
 
-/// The run is booked whole.
-fn remove(spool: &Spool, run: RunId) {
-    delete_booked(spool, run, &Ack { segment: u32::MAX, ..Ack::default() });
-    spool::remove_sides(&spool.inner().dir, run);
-    spool.release(run);
+/// The run is booked whole. False: it has begun to go on.
+fn remove(spool: &Spool, run: RunId) -> bool {
+    spool.release(run, || {
+        delete_booked(spool, run, &Ack { segment: u32::MAX, ..Ack::default() });
+        spool::remove_sides(&spool.inner().dir, run);
+    })
 }

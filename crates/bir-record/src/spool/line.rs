@@ -30,8 +30,9 @@ pub(crate) fn encode(record: &Record, out: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// The line of any JSON text.
-pub(crate) fn framed(json: &str) -> Vec<u8> {
+/// The line of any JSON text, of any length.
+#[must_use]
+pub fn framed(json: &str) -> Vec<u8> {
     let mut out = b"00000000 ".to_vec();
     out.extend_from_slice(json.as_bytes());
     seal(&mut out, 0);
@@ -48,7 +49,8 @@ fn seal(out: &mut Vec<u8>, start: usize) {
 }
 
 /// The JSON of a line without its line feed. None: it is damaged.
-pub(crate) fn decode(line: &[u8]) -> Option<&[u8]> {
+#[must_use]
+pub fn decode(line: &[u8]) -> Option<&[u8]> {
     let (prefix, json) = line.split_at_checked(PREFIX)?;
     let digits = std::str::from_utf8(&prefix[..PREFIX - 1]).ok()?;
     let is_hex = prefix[..PREFIX - 1].iter().all(u8::is_ascii_hexdigit);

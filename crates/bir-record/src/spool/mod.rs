@@ -6,6 +6,7 @@
 //!  spool/run_0193…-000001.spool    the next one, which begins with the run's first record again
 //!  spool/run_0193….ack             how far the hub has booked it
 //!  spool/run_0193….lost            what had to go because the spool was full
+//!  spool/run_0193….carried         a control server records it, and its successor goes on with it
 //!  spool/run_0193….missed          how much could not be written, on room that was taken ahead
 //!  spool/run_0193…-000000-7-14.gone  a segment that is being dropped, with the calls and records in it
 //! ```
@@ -22,6 +23,7 @@ mod line;
 mod names;
 mod read;
 mod reserve;
+mod resume;
 mod side;
 mod write;
 
@@ -36,7 +38,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) use bound::{lock as bound_lock, note_gone};
 pub use line::LONGEST_LINE;
-pub(crate) use line::decode;
+pub use line::{decode, framed};
 pub(crate) use names::SegmentName;
 pub(crate) use names::{length, remove_sides, segments_of, side as side_file, try_lock};
 pub(crate) use read::{Item, SegmentReader};
@@ -81,6 +83,7 @@ pub struct Spool(Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) dir: PathBuf,
     pub(crate) limit: u64,
+    carried_on: bool,
     /// Bytes in the directory, as far as this process knows; counted anew where it matters.
     bytes: AtomicU64,
     /// Runs that this process records or has recorded, and has not shipped whole.
@@ -95,7 +98,7 @@ pub(crate) enum Own {
     /// It is being written.
     Live,
     /// It is over; the lock is kept until it has been shipped.
-    Ended(#[expect(dead_code, reason = "it is kept for its lock")] File),
+    Ended(File),
 }
 
 impl Spool {
@@ -105,17 +108,30 @@ impl Spool {
         Self(Arc::new(Inner {
             dir: state_dir.join("spool"),
             limit,
+            carried_on: false,
             bytes: AtomicU64::new(u64::MAX),
             own: Mutex::default(),
             news: tokio::sync::Notify::new(),
         }))
     }
 
-    /// Begins a run; `first` is its [`Record::Run`](bir_model::record::Record::Run).
+    /// The same spool, whose runs a successor of this process goes on with when it dies. Others leave them alone for ten
+    /// minutes after the last write.
+    #[must_use]
+    pub fn carried_on(mut self) -> Self {
+        // Nobody else has it yet, or it stays as it is.
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.carried_on = true;
+        }
+        self
+    }
+
+    /// Begins a run, or goes on with one whose writer has ended or was killed; `first` is its
+    /// [`Record::Run`](bir_model::record::Record::Run).
     ///
     /// # Errors
     ///
-    /// The directory or the files cannot be made, or another process records the run.
+    /// The directory or the files cannot be made, or somebody records the run, or ships what is left of it (`ResourceBusy`).
     pub fn begin(&self, first: &SafeRecord) -> io::Result<RunWriter> {
         bir_home::ensure(&self.0.dir)?;
         if self.0.bytes.load(Ordering::Relaxed) == u64::MAX {
@@ -130,12 +146,16 @@ impl Spool {
         names::runs(&self.0.dir).is_empty()
     }
 
-    /// The runs that nobody records any more and nobody is shipping.
+    /// The runs that nobody records any more and nobody is shipping. One that a control server may be going on with soon is
+    /// not among them.
     #[must_use]
     pub fn abandoned(&self) -> Vec<RunId> {
-        let mut runs = names::runs(&self.0.dir);
+        let dir = &self.0.dir;
+        let mut runs = names::runs(dir);
         let own = self.own();
-        runs.retain(|run| !own.contains_key(run) && try_lock(&self.0.dir, *run).is_some());
+        runs.retain(|run| {
+            !own.contains_key(run) && try_lock(dir, *run).is_some() && !resume::is_awaited(dir, *run)
+        });
         runs
     }
 
@@ -162,9 +182,21 @@ impl Spool {
         runs
     }
 
-    /// A run of this process has been shipped whole: its lock goes.
-    pub(crate) fn release(&self, run: RunId) {
-        self.own().remove(&run);
+    /// Whether this process writes the run now.
+    pub(crate) fn is_live(&self, run: RunId) -> bool {
+        matches!(self.own().get(&run), Some(Own::Live))
+    }
+
+    /// A run has been shipped whole: its files are taken away, and its lock goes. Nothing is done, and it is false, where the
+    /// run has begun to go on meanwhile.
+    pub(crate) fn release(&self, run: RunId, take_away: impl FnOnce()) -> bool {
+        let mut own = self.own();
+        if matches!(own.get(&run), Some(Own::Live)) {
+            return false;
+        }
+        take_away();
+        own.remove(&run);
+        true
     }
 
     pub(crate) fn inner(&self) -> &Inner {
@@ -179,6 +211,21 @@ impl Spool {
 impl Inner {
     pub(crate) fn own(&self) -> MutexGuard<'_, HashMap<RunId, Own>> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the lock of a run that this process has ended; the run counts as being written from now on.
+    fn reclaim(&self, run: RunId) -> Option<File> {
+        let mut own = self.own();
+        match own.remove(&run)? {
+            Own::Live => {
+                own.insert(run, Own::Live);
+                None
+            }
+            Own::Ended(lock) => {
+                own.insert(run, Own::Live);
+                Some(lock)
+            }
+        }
     }
 
     /// Notes that so many bytes were written, and makes room where they are too many.

@@ -54,12 +54,13 @@ pub(super) struct Reserve {
 }
 
 impl Reserve {
-    /// Takes the room.
-    pub(super) fn take(dir: &Path, run: RunId) -> io::Result<Self> {
+    /// Takes the room, and notes what is missing already.
+    pub(super) fn take(dir: &Path, run: RunId, missed: Missed) -> io::Result<Self> {
         let path = names::side(dir, run, "missed");
-        let file = bir_home::private().write(true).create(true).truncate(true).open(path)?;
-        let mut reserve = Self { file, noted: Missed::default() };
-        reserve.write(Missed::default())?;
+        // What stands there is overwritten in place: at no time is a count gone.
+        let file = bir_home::private().write(true).create(true).truncate(false).open(path)?;
+        let mut reserve = Self { file, noted: missed };
+        reserve.write(missed)?;
         Ok(reserve)
     }
 
@@ -81,9 +82,14 @@ impl Reserve {
 
 /// What a run that nobody writes any more is missing and nobody was told of; None when that is nothing.
 pub(crate) fn read_missed(dir: &Path, run: RunId) -> Option<Missed> {
+    read(dir, run).filter(|missed| missed.records > 0)
+}
+
+/// What the file says; None where there is none that can be read.
+pub(super) fn read(dir: &Path, run: RunId) -> Option<Missed> {
     let text = std::fs::read(names::side(dir, run, "missed")).ok()?;
     let json = line::decode(text.strip_suffix(b"\n")?)?;
-    serde_json::from_slice::<Missed>(json).ok().filter(|missed| missed.records > 0)
+    serde_json::from_slice(json).ok()
 }
 
 #[cfg(test)]
@@ -94,7 +100,7 @@ mod tests {
     fn a_count_is_read_as_it_was_noted_and_the_file_never_grows() {
         let (dir, run) = (tempfile::tempdir().unwrap(), RunId::new());
         let path = names::side(dir.path(), run, "missed");
-        let mut reserve = Reserve::take(dir.path(), run).unwrap();
+        let mut reserve = Reserve::take(dir.path(), run, Missed::default()).unwrap();
         assert_eq!((read_missed(dir.path(), run), names::length(&path)), (None, SIZE as u64));
         for missed in [
             Missed { turn: 0, calls: 1, records: 3 },

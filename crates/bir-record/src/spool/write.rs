@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use super::reserve::{Missed, Reserve};
-use super::{Inner, Own, SEGMENT, SegmentName, line, names};
+use super::{Inner, Own, SEGMENT, SegmentName, line, names, resume};
 use crate::SafeRecord;
 
 /// Bytes of lines that are written in one go, about.
@@ -32,7 +32,7 @@ pub struct RunWriter {
     reserve: Reserve,
     /// Reused for each group of lines.
     buffer: Vec<u8>,
-    /// Held until the run has been shipped.
+    /// Held until the run has been shipped; absent only while it begins.
     lock: Option<File>,
 }
 
@@ -50,33 +50,57 @@ impl RunWriter {
         }
         let mut head = Vec::new();
         line::encode(first.record(), &mut head)?;
-        let lock = names::lock_new(&spool.dir, run).ok_or(io::ErrorKind::ResourceBusy)?;
-        let nothing_begun = |e: io::Error| {
-            for side in ["missed", "lock"] {
-                let _ = std::fs::remove_file(names::side(&spool.dir, run, side));
+        // One that this process has ended, and whose lock it still holds for shipping, goes on under that lock.
+        let ours = spool.reclaim(run);
+        let was_ours = ours.is_some();
+        let lock = ours.or_else(|| names::lock_new(&spool.dir, run)).ok_or(io::ErrorKind::ResourceBusy)?;
+        match Self::begin_locked(&spool, run, head) {
+            Ok(mut writer) => {
+                writer.lock = Some(lock);
+                spool.own().insert(run, Own::Live);
+                spool.news.notify_one();
+                Ok(writer)
             }
-            e
-        };
-        let reserve = Reserve::take(&spool.dir, run).map_err(nothing_begun)?;
-        let mut writer = Self {
-            spool: Arc::clone(&spool),
-            run,
-            head,
-            number: 0,
-            segment: None,
-            left: Vec::new(),
-            missed: Missed::default(),
-            reserve,
-            buffer: Vec::new(),
-            lock: Some(lock),
-        };
-        if let Err(e) = writer.open_segment() {
-            writer.lock = None;
-            return Err(nothing_begun(e));
+            Err(e) => {
+                if was_ours {
+                    spool.own().insert(run, Own::Ended(lock));
+                }
+                Err(e)
+            }
         }
-        writer.spool.own().insert(run, Own::Live);
-        writer.spool.news.notify_one();
-        Ok(writer)
+    }
+
+    /// The caller has the lock, and gives it to the writer.
+    fn begin_locked(spool: &Arc<Inner>, run: RunId, head: Vec<u8>) -> io::Result<Self> {
+        let number = resume::next_number(&spool.dir, run);
+        let missed = resume::missed(&spool.dir, run, number > 0);
+        let begin = || {
+            if spool.carried_on {
+                resume::mark(&spool.dir, run)?;
+            }
+            let reserve = Reserve::take(&spool.dir, run, missed)?;
+            let mut writer = Self {
+                spool: Arc::clone(spool),
+                run,
+                head,
+                number,
+                segment: None,
+                left: Vec::new(),
+                missed,
+                reserve,
+                buffer: Vec::new(),
+                lock: None,
+            };
+            writer.open_segment().map(|()| writer)
+        };
+        begin().inspect_err(|_| {
+            // Of a run that was there before, what is known of it stays.
+            if number == 0 {
+                for side in ["missed", "carried", "lock"] {
+                    let _ = std::fs::remove_file(names::side(&spool.dir, run, side));
+                }
+            }
+        })
     }
 
     /// The run.
@@ -186,16 +210,12 @@ impl RunWriter {
 
 impl Drop for RunWriter {
     fn drop(&mut self) {
-        if self.missed.records > 0 {
+        if self.missed.records > 0 && self.lock.is_some() {
             self.append(&[]);
         }
-        let ended = self.lock.take().map(Own::Ended);
-        let mut own = self.spool.own();
-        match ended {
-            Some(ended) => own.insert(self.run, ended),
-            None => own.remove(&self.run),
-        };
-        drop(own);
+        // One that could not begin has none, and is nobody's.
+        let Some(lock) = self.lock.take() else { return };
+        self.spool.own().insert(self.run, Own::Ended(lock));
         self.spool.news.notify_one();
     }
 }

@@ -300,7 +300,7 @@ impl World {
 }
 
 fn options(injection: Option<Injection>) -> Options {
-    Options { version: "1.2.3".into(), project_of: Box::new(std::path::Path::to_path_buf), injection }
+    Options { version: "1.2.3".into(), project_of: std::path::Path::to_path_buf, injection }
 }
 
 fn again(kind: PayloadKind, text: &str) -> SafeTold {
