@@ -89,7 +89,9 @@ impl Book {
         }
         run.end(&mut self.out);
         match run.session.clone() {
-            Some(session) => self.settle_session(&session),
+            Some(session) => {
+                self.settled.insert(session);
+            }
             None => {
                 self.runs.remove(&run_id);
                 self.standalone.retain(|_, run| *run != run_id);
@@ -143,7 +145,7 @@ impl Book {
         session.ended = true;
         let open = self.open_runs(id);
         if open.is_empty() {
-            return self.settle_session(id);
+            self.settled.insert(id.to_owned());
         }
         for run in open {
             self.end_run(run, reason);
@@ -174,19 +176,24 @@ impl Book {
         session.runs.iter().all(|id| self.runs.get(id).is_none_or(|run| run.phase == Phase::Ended))
     }
 
-    fn settle_session(&mut self, id: &str) {
-        let waits = |session: &Session| {
-            self.waiting.keys().any(|(proxy, _)| {
-                self.proxies.0.get(proxy).is_some_and(|proxy| proxy.may_serve(session, &self.sessions))
-            })
-        };
-        if !self.sessions.get(id).is_some_and(|session| self.is_settled(session) && !waits(session)) {
-            return;
+    /// Tells which sessions have become settled, and are still when all is done that an entry or the time brought.
+    pub(super) fn tell_settled(&mut self) {
+        for id in std::mem::take(&mut self.settled) {
+            let Some(session) = self.sessions.get(&id).filter(|session| self.is_settled(session)) else {
+                continue;
+            };
+            let waits = self.waiting.keys().any(|(proxy, _)| {
+                let proxy = self.proxies.0.get(proxy);
+                proxy.is_some_and(|proxy| proxy.may_serve(session, &self.sessions))
+            });
+            if waits {
+                continue;
+            }
+            if let Some(session) = self.sessions.get_mut(&id).filter(|session| session.ended) {
+                session.heard.forget();
+            }
+            self.out.push(Effect::Settled { session: id });
         }
-        if let Some(session) = self.sessions.get_mut(id).filter(|session| session.ended) {
-            session.heard.forget();
-        }
-        self.out.push(Effect::Settled { session: id.to_owned() });
     }
 }
 

@@ -123,8 +123,9 @@ pub enum Effect {
     },
     /// The run takes no more records; its writer may go.
     End(RunId),
-    /// No run of this session is open. Entries of it that came before are of no use any more, but for what
-    /// [`Book::essence`] gives.
+    /// No run of this session is open. All entries of it until now, the one that was just heard too, are of no use any more,
+    /// but for what [`Book::essence`] gives in their place. It is the last effect of its call, and a hint: a book that hears
+    /// its journal again may not repeat it.
     Settled {
         /// The session.
         session: String,

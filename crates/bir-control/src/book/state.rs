@@ -11,7 +11,7 @@ use bir_model::control::{Registered, Registration};
 use bir_model::record::{HostInfo, Lost, RunStart, ServerInfo};
 use bir_model::{Outcome, RunId, Tier};
 use bir_record::{RedactedText, RunFacts, SafeRecord};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 /// What recorded a run.
@@ -51,6 +51,8 @@ pub struct Book {
     pub(super) waiting: BTreeMap<(String, u64), Waiting>,
     pub(super) timers: Timers,
     pub(super) bypassed: BTreeMap<String, u64>,
+    /// Sessions of which a run, or the session itself, has just ended.
+    pub(super) settled: BTreeSet<String>,
     pub(super) out: Vec<Effect>,
 }
 
@@ -84,6 +86,7 @@ impl Book {
             waiting: BTreeMap::new(),
             timers: Timers::default(),
             bypassed: BTreeMap::new(),
+            settled: BTreeSet::new(),
             out: Vec::new(),
         }
     }
@@ -105,12 +108,14 @@ impl Book {
                 Answer::Taken
             }
         };
+        self.tell_settled();
         (answer, std::mem::take(&mut self.out))
     }
 
     /// Meets the deadlines until now.
     pub fn tick(&mut self, now_ms: u64) -> Vec<Effect> {
         self.pass_until(now_ms);
+        self.tell_settled();
         std::mem::take(&mut self.out)
     }
 

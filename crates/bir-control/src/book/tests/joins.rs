@@ -359,3 +359,37 @@ fn what_only_the_transcript_or_only_the_wire_has_is_in_the_rows() {
         ("\"which\"", Some("\"that\""))
     );
 }
+
+#[test]
+fn ten_thousand_calls_through_five_proxies_with_64_in_flight() {
+    const CALLS: usize = 10_000;
+    const IN_FLIGHT: usize = 64;
+    let mut world = World::new();
+    let by = teller("s", "t");
+    (0..5).for_each(|n| world.register(&format!("p{n}"), &format!("s{n}"), 100));
+    let run = world.prompt(&by, "do it");
+    let template = mcp("");
+    let call = |n: usize| HookCall {
+        call_id: Some(format!("c{n}")),
+        tool_name: format!("mcp__s{}__echo", n % 5),
+        server: Some(format!("s{}", n % 5)),
+        ..template.clone()
+    };
+    for n in 0..CALLS + IN_FLIGHT {
+        if n < CALLS {
+            world.pre(&by, &call(n));
+            world.began(&format!("p{}", n % 5), n as u64, &call(n), true);
+        }
+        // They end out of their order.
+        if let Some(n) = n.checked_sub(IN_FLIGHT).map(|n| n ^ 7) {
+            world.post(&by, &call(n), Outcome::Ok);
+            world.ended(&format!("p{}", n % 5), n as u64, &call(n), true, Outcome::Ok);
+        }
+    }
+    world.stop(&by, "done", 0);
+    world.wait(2000);
+    world.check();
+    let ends = world.ends(run);
+    assert_eq!(ends.len(), CALLS);
+    assert!(ends.iter().all(|end| end.sources == BOTH && end.outcome == Some(Outcome::Ok)));
+}

@@ -26,6 +26,10 @@ struct World {
     events: u64,
     effects: Vec<Effect>,
     entries: Vec<Entry>,
+    /// The entries that a journal still has, with the session whose they are.
+    journal: Vec<(Option<String>, Entry)>,
+    /// After so many entries the book is lost, and made anew of the journal.
+    crash_at: Option<usize>,
     /// What the transcripts say.
     facts: TranscriptFacts,
     answers: bool,
@@ -85,6 +89,8 @@ impl World {
             events: 0,
             effects: Vec::new(),
             entries: Vec::new(),
+            journal: Vec::new(),
+            crash_at: None,
             facts: TranscriptFacts::default(),
             answers: true,
         }
@@ -92,10 +98,37 @@ impl World {
 
     fn hear(&mut self, what: EntryWhat) -> Answer {
         let entry = Entry { taken_at: self.now, what };
+        let session = self.session_of(&entry.what);
         let (answer, effects) = self.book.hear(&entry);
-        self.entries.push(entry);
+        self.entries.push(entry.clone());
+        self.journal.push((session, entry));
         self.take(effects);
+        if self.crash_at == Some(self.entries.len()) {
+            self.book = Book::new(options(None));
+            for (_, entry) in &self.journal {
+                self.book.hear(entry);
+            }
+        }
         answer
+    }
+
+    fn session_of(&self, what: &EntryWhat) -> Option<String> {
+        match what {
+            EntryWhat::Hook { event, .. } => Some(event.session_id.clone()),
+            EntryWhat::Report { proxy_id, .. } => self.book.session_of(proxy_id),
+            EntryWhat::Transcript { run, .. } => {
+                let runs = self.runs().into_iter();
+                runs.filter(|start| start.id == *run).find_map(|start| start.session_id)
+            }
+            EntryWhat::Register(_) | EntryWhat::HostGone { .. } => None,
+        }
+    }
+
+    /// A journal drops what is of no use any more.
+    fn compact(&mut self, settled: &str) {
+        self.journal.retain(|(session, _)| session.as_deref() != Some(settled));
+        let essence = self.book.essence(settled).into_iter();
+        self.journal.extend(essence.map(|entry| (Some(settled.to_owned()), entry)));
     }
 
     fn take(&mut self, effects: Vec<Effect>) {
@@ -104,6 +137,11 @@ impl World {
             _ => None,
         });
         let asked: Vec<RunId> = asked.filter(|_| self.answers).collect();
+        let settled = effects.iter().filter_map(|effect| match effect {
+            Effect::Settled { session } => Some(session.clone()),
+            _ => None,
+        });
+        settled.collect::<Vec<_>>().iter().for_each(|session| self.compact(session));
         self.effects.extend(effects);
         for run in asked {
             let facts = Box::new(self.facts.clone());
