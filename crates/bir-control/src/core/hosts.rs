@@ -52,8 +52,10 @@ impl Hosts {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
+    #![cfg(target_os = "linux")]
+
     use super::*;
     use std::process::{Child, Command};
 
