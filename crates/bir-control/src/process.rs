@@ -72,9 +72,8 @@ fn booted_at() -> Option<u64> {
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests {
-    #![cfg(unix)]
-
     use super::*;
 
     #[test]

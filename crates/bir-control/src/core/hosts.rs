@@ -53,9 +53,8 @@ impl Hosts {
 }
 
 #[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
-    #![cfg(target_os = "linux")]
-
     use super::*;
     use std::process::{Child, Command};
 
