@@ -9,6 +9,7 @@ pub mod record;
 mod reserved_header;
 mod server_name;
 mod tier;
+mod tokens;
 
 pub use direction::Direction;
 pub use era::Era;
@@ -17,3 +18,4 @@ pub use outcome::Outcome;
 pub use reserved_header::is_reserved_header;
 pub use server_name::{ServerName, ServerNameError};
 pub use tier::Tier;
+pub use tokens::{Tokens, TurnTokens};
