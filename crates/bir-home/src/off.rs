@@ -40,7 +40,9 @@ pub fn reach(state_dir: &Path) -> Reach {
     std::fs::read_to_string(state_dir.join(FILE)).map_or(Reach::Nowhere, |list| reach_of(&list))
 }
 
-fn reach_of(list: &str) -> Reach {
+/// What a text says that stands in the file.
+#[must_use]
+pub fn reach_of(list: &str) -> Reach {
     let lines: Vec<String> = entries(list).map(ToOwned::to_owned).collect();
     if lines.is_empty() { Reach::Everywhere } else { Reach::In(lines) }
 }
