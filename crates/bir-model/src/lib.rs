@@ -1,5 +1,6 @@
 //! Types that several floors share, and nothing else: no I/O, no policy.
 
+mod call;
 pub mod control;
 mod direction;
 mod era;
@@ -11,6 +12,7 @@ mod server_name;
 mod tier;
 mod tokens;
 
+pub use call::CallRows;
 pub use direction::Direction;
 pub use era::Era;
 pub use id::{IdError, RunId, StepId, TenantId, TokenId, UserId};

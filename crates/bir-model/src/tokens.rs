@@ -11,6 +11,10 @@ pub struct TurnTokens {
     pub models: BTreeMap<String, Tokens>,
     /// Of all models together.
     pub totals: Tokens,
+    /// A compaction made requests that nobody counted: there were more.
+    pub compaction: bool,
+    /// Something could not be read: there may have been more.
+    pub incomplete: bool,
 }
 
 /// Tokens by what they were. What a host does not tell is 0.
@@ -18,17 +22,19 @@ pub struct TurnTokens {
 #[serde(default, rename_all = "camelCase")]
 pub struct Tokens {
     /// Read by the model, and not from a cache.
-    #[serde(alias = "input_tokens", alias = "input")]
+    #[serde(alias = "input_tokens")]
     pub input_tokens: u64,
     /// Written by the model.
-    #[serde(alias = "output_tokens", alias = "output")]
+    #[serde(alias = "output_tokens")]
     pub output_tokens: u64,
     /// Read from a cache.
-    #[serde(alias = "cache_read_input_tokens", alias = "cacheReadInputTokens", alias = "cacheRead")]
+    #[serde(alias = "cache_read_input_tokens", alias = "cacheReadInputTokens")]
     pub cache_read_tokens: u64,
     /// Written to a cache.
-    #[serde(alias = "cache_creation_input_tokens", alias = "cacheCreationInputTokens", alias = "cacheWrite")]
-    pub cache_write_tokens: u64,
+    #[serde(alias = "cache_creation_input_tokens", alias = "cacheCreationInputTokens")]
+    pub cache_creation_tokens: u64,
+    /// How often a model was asked.
+    pub requests: u64,
 }
 
 impl TurnTokens {
@@ -36,15 +42,21 @@ impl TurnTokens {
     #[must_use]
     pub fn read(metrics: &serde_json::Value) -> Option<Self> {
         let read = Self::deserialize(metrics).ok()?;
-        (read != Self::default()).then_some(read)
+        (read.totals != Tokens::default()).then_some(read)
+    }
+
+    /// Whether there may have been more.
+    #[must_use]
+    pub fn at_least(&self) -> bool {
+        self.compaction || self.incomplete
     }
 }
 
 impl Tokens {
-    /// Everything that the model was given to read.
+    /// Everything that models were given to read.
     #[must_use]
-    pub fn read(&self) -> u64 {
-        self.input_tokens.saturating_add(self.cache_read_tokens).saturating_add(self.cache_write_tokens)
+    pub fn all_input(&self) -> u64 {
+        self.input_tokens.saturating_add(self.cache_read_tokens).saturating_add(self.cache_creation_tokens)
     }
 }
 
@@ -62,7 +74,7 @@ mod tests {
             let one = json!({ names[0]: 7, names[1]: 70, names[2]: 100, "more": {"x": 1} });
             let read =
                 TurnTokens::read(&json!({"models": {"m": one}, "totals": one, "costUsd": 1.5})).unwrap();
-            assert_eq!((read.totals.read(), read.totals.output_tokens, read.models.len()), (107, 70, 1));
+            assert_eq!((read.totals.all_input(), read.totals.output_tokens, read.models.len()), (107, 70, 1));
         }
         for nothing in [json!({}), json!({"totals": {}}), json!({"totals": "many"}), json!([1]), json!(null)]
         {

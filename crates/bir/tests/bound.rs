@@ -273,3 +273,22 @@ fn up_finds_a_control_server_that_runs_and_lets_others_start_it_again() {
     assert_eq!((&told["control"]["running"], &told["control"]["started"]), (&true.into(), &false.into()));
     home.bir(&["down"]);
 }
+
+#[test]
+fn the_hooks_of_a_host_are_on_stdout_and_their_place_on_stderr() {
+    let home = Home::new();
+    let program = home.path().join("bir-hooks");
+    std::fs::write(&program, "").unwrap();
+    let path = program.to_str().unwrap();
+    let said = home.bir(&["hooks", "claude-code", "--program", path]);
+    assert_eq!(said.status, Some(0), "{said:?}");
+    let hooks: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(hooks["hooks"]["SessionStart"][0]["hooks"][0]["command"], path);
+    assert!(said.err.contains("~/.claude/settings.json") && said.err.contains("bir project add"), "{said:?}");
+    assert!(
+        home.bir(&["hooks", "claude-code", "--program", "no/such"]).fails(1).contains("no program no/such")
+    );
+    let unknown = home.bir(&["hooks", "emacs"]).fails(2);
+    assert!(unknown.contains("`emacs`") && unknown.contains("claude-code"), "{unknown}");
+    assert!(home.bir(&["hooks"]).fails(2).contains("HOST is missing; see `bir hooks --help`"));
+}
