@@ -2,6 +2,7 @@
 
 use crate::error::CommandError;
 use crate::out::time;
+use bir_model::control::Join;
 use bir_model::record::{EndReason, HostInfo, Lost, ServerInfo};
 use bir_model::{RunId, Tier, TurnTokens};
 use serde::Deserialize;
@@ -65,12 +66,7 @@ impl Detail {
 
     /// How what hooks and proxies saw was joined; only in a bound run.
     pub(crate) fn join(&self) -> Option<&'static str> {
-        Some(match self.metadata.get("join")?.as_str()? {
-            "call_id" => "exact, by the host's id of a call",
-            "injected" => "exact, by an id of ours in the request",
-            "fingerprint" => "by server, tool and arguments: a guess where equal calls run side by side",
-            _ => return None,
-        })
+        Join::of_run(&self.metadata).map(Join::about)
     }
 }
 
