@@ -232,10 +232,25 @@ fn down_asks_the_control_server_to_end_and_keeps_others_from_starting_it() {
     let asked = control.asked("POST /shutdown");
     assert_eq!((asked[0].body.as_str(), asked[0].token.as_str()), (r#"{"reason":"down"}"#, "secret-token"));
     assert!(stopped_file(&home.state()).exists());
+    // The stub goes on answering, and its process is gone.
     control.on("GET /health", [Reply::Problem(401, "unauthorized", "another's")]);
     let again = said(home.bir(&["down"]));
     assert!(again.contains("no control server runs here, and none starts until `bir up`"), "{again}");
     assert!(home.bir(&["status"]).ok().contains("ended with `bir down`"));
+}
+
+#[test]
+fn down_finds_a_control_server_that_serves_no_project_any_more() {
+    let (home, repo, _) = home();
+    let mut stand = Stand::new(Path::new("/bin/sleep"));
+    let (control, pid) = (Stub::new(), stand.0.id());
+    control.on("GET /health", [Reply::Json(200, json!({"pid": pid}).to_string())]);
+    serve(&home, &repo, &control.url, pid);
+    let file = projects::file_of(&home.state(), &repo);
+    std::fs::rename(file, projects::folder(&home.state()).join("serve.json")).unwrap();
+    let ended = said(home.bir(&["down"]));
+    assert!(ended.contains(&format!("the control server (process {pid}) has ended")), "{ended}");
+    assert!(stand.ended());
 }
 
 #[test]

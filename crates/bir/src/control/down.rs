@@ -1,16 +1,19 @@
 //! The control server, ended and not started again by whoever misses it.
 
-use super::look::{Project, Served, look};
+use super::look::{contact, health};
 use crate::error::CommandError;
 use crate::home::block_on;
 use crate::hub::process::{End, Process};
-use bir_control_client::{Contact, Control, projects, stopped_file};
+use bir_control_client::{Contact, Control, Discovery, projects, stopped_file};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
 /// How long it may take to be gone after it was asked, and again after a signal.
 const END: Duration = Duration::from_secs(3);
+/// Beside its lock a control server says where it is, in the folder of the discovery files.
+const LOCK: &str = "serve.json";
 /// How long it may take to say that it has heard.
 const HEARD: Duration = Duration::from_secs(2);
 
@@ -35,32 +38,35 @@ pub(crate) fn stop(state_dir: &Path) -> Result<Down, CommandError> {
     let stopped = stopped_file(state_dir);
     bir_home::replace(&stopped, b"")
         .map_err(|e| CommandError::failed(format!("cannot write {}: {e}", stopped.display())))?;
+    let said: Vec<_> = projects::list(state_dir).into_iter().map(|(_, said)| said).collect();
+    let mut down = Down { no_project: said.is_empty(), ..Down::default() };
+    // One that serves no project is known by the file of its lock alone.
+    let lock = Discovery::read(&projects::folder(state_dir).join(LOCK)).ok();
+    let contacts: Vec<Contact> = said.into_iter().chain(lock).filter_map(contact).collect();
     // Held before they are confirmed, so that what is confirmed is what is ended.
-    let pids = projects::list(state_dir).into_iter().filter_map(|(_, found)| found.pid);
-    let held: Vec<(u32, Process)> = pids.filter_map(|pid| Some((pid, Process::of(pid)?))).collect();
-    let projects = block_on(async { Ok(look(state_dir).await) })?;
-    let mut down = Down { no_project: projects.is_empty(), ..Down::default() };
-    for project in &projects {
-        let Some((contact, pid)) = project.contact.as_ref().and_then(|c| Some((c, c.pid?))) else { continue };
-        let Some((_, process)) = held.iter().find(|(held, _)| *held == pid) else { continue };
-        if !down.knows(pid) {
-            down.end(project, contact, pid, process);
+    let pids: BTreeSet<u32> = contacts.iter().filter_map(|contact| contact.pid).collect();
+    let held: Vec<_> = pids.into_iter().filter_map(|pid| Some((pid, Process::of(pid)?))).collect();
+    for (pid, process) in held {
+        let mut answering = None;
+        for contact in contacts.iter().filter(|contact| contact.pid == Some(pid)) {
+            let health = block_on(async { Ok(health(contact).await) })?;
+            if health.is_ok_and(|health| health.pid == Some(pid)) {
+                answering = Some(contact);
+                break;
+            }
         }
+        down.end(answering, pid, &process);
     }
     Ok(down)
 }
 
 impl Down {
-    fn knows(&self, pid: u32) -> bool {
-        self.ended.contains(&pid) || self.left.iter().any(|(left, _)| *left == pid)
-    }
-
-    fn end(&mut self, project: &Project, contact: &Contact, pid: u32, process: &Process) {
-        let answers = matches!(&project.served, Served::By(health) if health.pid == Some(pid));
-        if answers && asked(contact) && process.ends_within(END) == End::Ended {
+    /// Ends a process. `answering`: it has said by this contact that it is a control server.
+    fn end(&mut self, answering: Option<&Contact>, pid: u32, process: &Process) {
+        if answering.is_some_and(asked) && process.ends_within(END) == End::Ended {
             return self.ended.push(pid);
         }
-        if !answers && !is_control_server(pid) {
+        if answering.is_none() && !is_control_server(pid) {
             let why =
                 "it does not answer as a control server and may be another program; nothing was done to it";
             return self.left.push((pid, why.into()));

@@ -1,6 +1,6 @@
 //! Which projects are set up, and what the control server says that serves them.
 
-use bir_control_client::{BUDGET, Contact, Control, ControlError, Token, projects};
+use bir_control_client::{BUDGET, Contact, Control, ControlError, Discovery, Token, projects};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -36,6 +36,8 @@ pub(crate) struct Health {
     pub(crate) pid: Option<u32>,
     /// ms since the Unix epoch.
     pub(crate) started_at: Option<u64>,
+    /// It takes everything and keeps nothing, since it is not clear what may be kept.
+    pub(crate) keeps_nothing: bool,
     pub(crate) sessions: Vec<Session>,
     pub(crate) proxies: Vec<Proxy>,
     /// Calls over MCP that no proxy saw, by server.
@@ -67,6 +69,7 @@ impl Health {
             version: member(answer, "version"),
             pid: member(answer, "pid"),
             started_at: member(answer, "startedAt"),
+            keeps_nothing: answer.get("status").is_some_and(|status| status == "not_recording"),
             sessions: list(answer, "sessions", session),
             proxies: list(answer, "proxies", proxy),
             bypassed: answer
@@ -107,14 +110,8 @@ fn proxy(of: &Map<String, Value>) -> Option<Proxy> {
 pub(crate) async fn look(state_dir: &Path) -> Vec<Project> {
     let mut asked = JoinSet::new();
     for (order, (_, found)) in projects::list(state_dir).into_iter().enumerate() {
-        let Some(dir) = found.project else { continue };
-        let (url, token) = (found.url, found.token.filter(|token| !token.is_empty()));
-        let contact = url.zip(token).map(|(url, token)| Contact {
-            url,
-            token: Token::new(token),
-            pid: found.pid,
-            file: None,
-        });
+        let Some(dir) = found.project.clone() else { continue };
+        let contact = contact(found);
         asked.spawn(async move {
             let served = match &contact {
                 None => Served::No,
@@ -131,7 +128,14 @@ pub(crate) async fn look(state_dir: &Path) -> Vec<Project> {
     all.into_iter().map(|(_, project)| project).collect()
 }
 
-async fn health(contact: &Contact) -> Result<Health, ControlError> {
+/// Where a discovery file says that a control server is.
+pub(crate) fn contact(said: Discovery) -> Option<Contact> {
+    let (url, token) = (said.url?, said.token.filter(|token| !token.is_empty())?);
+    Some(Contact { url, token: Token::new(token), pid: said.pid, file: None })
+}
+
+/// What the control server of a contact says of itself.
+pub(crate) async fn health(contact: &Contact) -> Result<Health, ControlError> {
     let answer: Map<String, Value> = Control::new(contact)?.get("/health", BUDGET).await?;
     Ok(Health { pid: member(&answer, "pid").or(contact.pid), ..Health::read(&answer) })
 }
@@ -170,14 +174,16 @@ fn once<T: Ord>(projects: &[Project], of: fn(&Health) -> &Vec<T>) -> Vec<&T> {
     all
 }
 
-/// Calls that no proxy saw, by server. A control server that tells every project the same is not counted twice.
+/// Calls that no proxy saw, by server. What is told to a project covers those in it, so these are not asked.
 pub(crate) fn bypassed(projects: &[Project]) -> BTreeMap<&str, u64> {
+    let told = |project: &Project| matches!(project.served, Served::By(_));
+    let covered = |dir: &Path| projects.iter().any(|p| told(p) && p.dir != dir && dir.starts_with(&p.dir));
     let mut all: BTreeMap<&str, u64> = BTreeMap::new();
-    for project in projects {
+    for project in projects.iter().filter(|project| !covered(&project.dir)) {
         if let Served::By(health) = &project.served {
             for (server, calls) in &health.bypassed {
                 let known = all.entry(server).or_default();
-                *known = (*known).max(*calls);
+                *known = known.saturating_add(*calls);
             }
         }
     }
@@ -239,12 +245,16 @@ mod tests {
         let told = json!({"sessions": [
             {"host": "claude-code", "sessionId": "a", "cwd": "/p"}, {"host": "claude-code", "sessionId": "b", "cwd": "/p/q/r"},
             {"host": "codex", "sessionId": "c"}], "bypassed": {"s": 2}});
-        let all = [samples::served("/p", told.clone()), samples::served("/p/q", told)];
+        let all = [samples::served("/p", told.clone()), samples::served("/p/q", told.clone())];
         let ids = |list: Vec<&Session>| list.iter().map(|s| s.id.clone()).collect::<Vec<_>>();
         assert_eq!(ids(sessions(&all)), ["a", "b", "c"]);
         assert_eq!(ids(sessions_of(&all, Path::new("/p"))), ["a"]);
         assert_eq!(ids(sessions_of(&all, Path::new("/p/q"))), ["b"]);
         assert_eq!(bypassed(&all), [("s", 2)].into());
+        assert_eq!(
+            bypassed(&[samples::served("/p", told.clone()), samples::served("/pp", told)]),
+            [("s", 4)].into()
+        );
         assert_eq!(servers(&all).len(), 1);
     }
 }

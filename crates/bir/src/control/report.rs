@@ -95,7 +95,9 @@ impl Bound {
             let since = health.started_at.map(|at| format!(", since {}", time::instant(at, zone)));
             let pid = health.pid.map(|pid| format!(", process {pid}"));
             let parts = [version, pid, since].map(Option::unwrap_or_default).concat();
-            return format!("{}{parts}", paint::good("answers"));
+            let nothing = "answers, and keeps nothing until it is clear what may be kept";
+            let how = if health.keeps_nothing { paint::warn(nothing) } else { paint::good("answers") };
+            return format!("{how}{parts}");
         }
         let trouble = self.projects.iter().find_map(|project| match &project.served {
             Served::Silent(why) => Some(why),
@@ -118,7 +120,7 @@ impl Bound {
         let servers = servers(&self.projects);
         let server = servers.first().map(|(contact, health)| {
             json!({ "url": contact.url, "pid": health.pid, "version": health.version, "apiVersion": health.api_version,
-                "startedAt": health.started_at })
+                "startedAt": health.started_at, "recording": !health.keeps_nothing })
         });
         let trouble = |served: &Served| match served {
             Served::Silent(why) => Some(why.clone()),
