@@ -307,3 +307,48 @@ fn the_hooks_of_a_host_are_on_stdout_and_their_place_on_stderr() {
     assert!(unknown.contains("`emacs`") && unknown.contains("claude-code"), "{unknown}");
     assert!(home.bir(&["hooks"]).fails(2).contains("HOST is missing; see `bir hooks --help`"));
 }
+
+#[test]
+fn up_starts_the_control_server_where_a_project_is_set_up() {
+    let hub = bir_testkit::bins::bin("bir-hub", "bir-hub").unwrap();
+    let (home, repo, _) = home();
+    // A bir of its own, so that the bir-hooks beside it is the test's.
+    let bin = home.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let bir = bin.join("bir");
+    std::fs::copy(env!("CARGO_BIN_EXE_bir"), &bir).unwrap();
+    std::os::unix::fs::symlink(hub, bin.join("bir-hub")).unwrap();
+    let up = || {
+        let mut command = Command::new(&bir);
+        command
+            .env_clear()
+            .env("BIR_HOME", home.state())
+            .env("HOME", home.path())
+            .env("PATH", "/usr/bin:/bin");
+        Said::from(command.args(["up", "--json"]).output().unwrap())
+    };
+    said(bir_in(&home, &repo, &["project", "add"]));
+    let without = up();
+    assert_eq!(without.status, Some(1), "{without:?}");
+    assert!(without.err.contains("bir-hooks is not beside"), "{without:?}");
+    // The hub is up all the same, and says so.
+    let told: Value = serde_json::from_str(&without.out).unwrap();
+    assert_eq!((&told["hub"], &told["control"]["running"]), (&"embedded".into(), &false.into()));
+
+    let control = Stub::new();
+    control.on("GET /health", [Reply::Json(200, r#"{"version": "9.9.9", "pid": 4000000}"#.into())]);
+    let file = projects::file_of(&home.state(), &repo);
+    let answer = json!({"project": repo, "url": control.url, "token": "secret-token", "pid": 4_000_000});
+    let script =
+        format!("#!/bin/sh\ntest \"$*\" = 'serve --detached' && echo '{answer}' > '{}'\n", file.display());
+    let program = bin.join("bir-hooks");
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let told = up().json();
+    assert_eq!(
+        (&told["control"]["started"], &told["control"]["version"]),
+        (&true.into(), &"9.9.9".into()),
+        "{told}"
+    );
+    home.bir(&["down"]);
+}

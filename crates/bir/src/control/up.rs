@@ -14,6 +14,9 @@ const START: Duration = Duration::from_secs(3);
 /// Between two looks.
 const POLL: Duration = Duration::from_millis(50);
 
+/// The release of this program, and of the `bir-hooks` beside it.
+const OURS: &str = env!("CARGO_PKG_VERSION");
+
 /// What became of it.
 #[derive(Debug)]
 pub(crate) enum Up {
@@ -27,7 +30,8 @@ pub(crate) enum Up {
     Failed(String),
 }
 
-/// Lets control servers start again, and starts one where a project is set up and none answers.
+/// Lets control servers start again, and starts one where a project is set up and none answers, or one of an older release: that
+/// gives way to the new one by itself.
 pub(crate) fn ensure(state_dir: &Path) -> Result<Up, CommandError> {
     let stopped = stopped_file(state_dir);
     if let Err(e) = std::fs::remove_file(&stopped)
@@ -42,11 +46,15 @@ pub(crate) fn ensure(state_dir: &Path) -> Result<Up, CommandError> {
         if projects.is_empty() {
             return Ok(Up::NoProject);
         }
+        let over = Instant::now() >= until;
         if let Some((_, health)) = servers(&projects).first() {
-            let health = Health::clone(health);
-            return Ok(if started { Up::Started(health) } else { Up::Runs(health) });
+            let older = health.version.as_deref().is_some_and(|theirs| is_older(theirs, OURS));
+            if !older || over {
+                let health = Health::clone(health);
+                return Ok(if started && !older { Up::Started(health) } else { Up::Runs(health) });
+            }
         }
-        if Instant::now() >= until {
+        if over {
             let seconds = START.as_secs();
             return Ok(Up::Failed(format!(
                 "it does not answer after {seconds} s; run `bir-hooks serve` to see what it says"
@@ -63,6 +71,17 @@ pub(crate) fn ensure(state_dir: &Path) -> Result<Up, CommandError> {
         }
         std::thread::sleep(POLL);
     }
+}
+
+/// Whether a release is older than another. Of one that tells no number nothing is known.
+fn is_older(theirs: &str, ours: &str) -> bool {
+    numbers(theirs).zip(numbers(ours)).is_some_and(|(theirs, ours)| theirs < ours)
+}
+
+fn numbers(version: &str) -> Option<[u64; 3]> {
+    let mut parts = version.split(['-', '+']).next()?.split('.').map(str::parse);
+    let mut next = || parts.next()?.ok();
+    Some([next()?, next()?, next()?])
 }
 
 fn projects(state_dir: &Path) -> Result<Vec<Project>, CommandError> {
@@ -108,5 +127,34 @@ impl Up {
             Self::Failed(_) => Err(CommandError::Failed(self.line())),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_compared_by_their_numbers() {
+        for (theirs, ours, older) in [
+            ("0.1.0", "0.1.0", false),
+            ("0.9.1", "0.10.0", true),
+            ("1.0.0-beta", "1.0.1", true),
+            ("2.0.0", "1.9.9", false),
+            ("unknown", "1.0.0", false),
+        ] {
+            assert_eq!(is_older(theirs, ours), older, "{theirs} {ours}");
+        }
+    }
+
+    #[test]
+    fn what_became_of_it_is_told_and_a_failure_is_one() {
+        let health = Health { version: Some("0.1\u{1b}".into()), pid: Some(7), ..Health::default() };
+        assert_eq!(Up::Started(health.clone()).line(), "the control server 0.1␛ (process 7) is up");
+        assert_eq!(Up::Runs(Health::default()).line(), "the control server runs already");
+        assert!(Up::Runs(health).result().is_ok() && Up::NoProject.result().is_ok());
+        let failed = Up::Failed("why".into());
+        assert_eq!(failed.result().unwrap_err().to_string(), "the control server did not start: why");
+        assert_eq!((&failed.json()["running"], &failed.json()["trouble"]), (&false.into(), &"why".into()));
     }
 }

@@ -166,7 +166,11 @@ async fn one(home: &Home, mut client: HubClient, id: RunId, json: bool) -> Resul
                             shown.row(&data)?;
                         }
                         "run" => shown.run(&data)?,
-                        "end" => return shown.end(&data),
+                        "end" => {
+                            // The answer comes with the end, and the event does not hold it.
+                            let answer = if json { Value::Null } else { api::head(&mut client, id).await? };
+                            return shown.end(&data, answer["finalOutput"].as_str());
+                        }
                         _ => {}
                     }
                 }
@@ -354,9 +358,14 @@ impl Shown {
         Ok(format!("{}\n", truncate_str(&line, width.unwrap_or(usize::MAX), "…")))
     }
 
-    fn end(&self, data: &Value) -> Result<(), CommandError> {
+    fn end(&self, data: &Value, answer: Option<&str>) -> Result<(), CommandError> {
         if !self.json {
             let run: Summary = read(data)?;
+            if let Some(answer) = answer {
+                let folded = answer.split_whitespace().collect::<Vec<_>>().join(" ");
+                let line = format!("{} {}", paint::dim("answer"), safe::line(&folded));
+                out::print(&format!("{}\n", truncate_str(&line, out::columns().unwrap_or(usize::MAX), "…")))?;
+            }
             let took = run.took(run.last_at);
             out::print(&format!(
                 "{}\n",
