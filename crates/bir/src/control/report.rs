@@ -49,7 +49,9 @@ impl Bound {
             ));
         } else {
             lines.push(("control", self.control(zone)));
-            lines.push(("projects", named(self.projects.iter().map(project))));
+            // Where nobody serves anything, the line above says it.
+            let any = !servers(&self.projects).is_empty();
+            lines.push(("projects", named(self.projects.iter().map(|one| project(one, any)))));
             let sessions = sessions(&self.projects);
             if !sessions.is_empty() {
                 let one = |cwd: &Path| safe::line(&cwd.to_string_lossy()).into_owned();
@@ -155,11 +157,12 @@ impl Waiting {
     }
 }
 
-fn project(project: &Project) -> String {
+/// A project; one that is left out where others are served is told.
+fn project(project: &Project, others: bool) -> String {
     let dir = place(&project.dir);
     match project.served {
-        Served::By(_) => dir,
-        _ => format!("{dir} {}", paint::dim("(not served)")),
+        Served::No | Served::Silent(_) if others => format!("{dir} {}", paint::warn("(not served)")),
+        _ => dir,
     }
 }
 
@@ -207,7 +210,7 @@ mod tests {
              lost: 2 messages found no room in the inbox; the disk is full, or no control server ran for long\n"
         );
         bound.projects = vec![asleep; NAMED + 2];
-        assert!(plain(&bound).contains("/q (not served) and 2 more"), "{}", plain(&bound));
+        assert!(plain(&bound).contains("projects: /q, /q, /q, /q and 2 more"), "{}", plain(&bound));
         assert!(plain(&bound).contains("control: not running"));
         bound.stopped = true;
         assert!(plain(&bound).contains("ended with `bir down`"));
