@@ -6,7 +6,7 @@
 
 use crate::view::Run;
 use bir_model::record::{EndReason, Lost, Step, StepType};
-use bir_model::{Outcome, RunId};
+use bir_model::{CallRows, Outcome, RunId};
 
 /// The rows of one page, in order.
 #[derive(Debug)]
@@ -57,9 +57,9 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Any row of it; a call has at least one.
-    pub(crate) fn row(&self) -> Option<&'a Step> {
-        self.begin.or(self.end)
+    /// What both of its rows say.
+    pub(crate) fn rows(&self) -> CallRows<'a> {
+        CallRows { begin: self.begin, end: self.end }
     }
 
     /// Whether it ended otherwise than `ok`.

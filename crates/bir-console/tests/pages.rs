@@ -8,7 +8,7 @@ use bir_console::{
     Device, DeviceState, Filter, Message, Run, RunView, RunsView, SignIn, Viewer, device_page, message_page,
     run_list_rows, run_page, run_rows, runs_page, sign_in_page,
 };
-use bir_model::record::{EndReason, HostInfo, Leg, Lost, ServerInfo, Step, StepType};
+use bir_model::record::{EndReason, HostInfo, Leg, Lost, ServerInfo, Source, Step, StepType};
 use bir_model::{Outcome, RunId, StepId, Tier};
 use markup::{Tag, tags, text_of};
 use proptest::prelude::*;
@@ -268,6 +268,123 @@ fn a_folded_call_says_what_it_was_about() {
     view.steps[1].outcome = Some(Outcome::Ok);
     let page = run_page(&view);
     assert!(page.contains("<span class=\"gist\">path: /home/ada/&lt;b&gt;.md, head: 160</span>"), "{page}");
+}
+
+/// A bound run: a built-in tool, a call over MCP of a sub-agent that hook and proxy saw, and one that no proxy saw.
+fn bound_view() -> RunView {
+    let view = run_view("x");
+    let plain = |index: u32, tool: &str, server: Option<&str>, sources: &[Source]| Step {
+        tool_name: tool.into(),
+        tool: None,
+        server: server.map(Into::into),
+        call_id: None,
+        agent_id: None,
+        sources: sources.to_vec(),
+        model_input: None,
+        context: None,
+        tool_error: None,
+        outcome: (!index.is_multiple_of(2)).then_some(Outcome::Ok),
+        original_bytes: None,
+        truncated: false,
+        ambiguous: false,
+        legs: Vec::new(),
+        ..step(view.run.id, index, "{}")
+    };
+    let (hook, proxy) = ([Source::Hook], [Source::Proxy]);
+    let mut steps = vec![
+        plain(0, "Bash", None, &hook),
+        plain(1, "Bash", None, &hook),
+        plain(2, "mcp__fs__read", None, &hook),
+        plain(3, "mcp__fs__read", Some("fs"), &proxy),
+        plain(4, "mcp__git__log", Some("git"), &hook),
+        plain(5, "mcp__git__log", Some("git"), &hook),
+    ];
+    steps[0].context = Some("I look around first".into());
+    steps[2].agent_id = Some("a79f678f666613440".into());
+    steps[2].tool_input = Some(r#"{"path":"asked"}"#.into());
+    steps[3].tool = Some("read".into());
+    steps[3].tool_input = Some(r#"{"path":"ran"}"#.into());
+    steps[3].ambiguous = true;
+    steps[5].bypassed = true;
+    steps[5].outcome = Some(Outcome::Denied);
+    let run = Run {
+        input: Some("find it\nand say where".into()),
+        servers: vec![ServerInfo { name: "fs".into(), ..ServerInfo::default() }],
+        ..view.run.clone()
+    };
+    let metrics = serde_json::json!({"models": {"m<1>": {"inputTokens": 20}}, "totals":
+        {"inputTokens": 20, "outputTokens": 1_234, "cacheReadTokens": 1_000}, "compaction": true});
+    RunView {
+        run,
+        steps,
+        losses: Vec::new(),
+        final_output: Some("It is in the attic.".into()),
+        metadata: Some(r#"{"join":"fingerprint"}"#.into()),
+        metrics: Some(metrics.to_string()),
+        ..view
+    }
+}
+
+#[test]
+fn a_bound_run_is_a_turn_from_its_prompt_to_its_answer() {
+    let view = bound_view();
+    let page = run_page(&view);
+    check("bound", &page).unwrap();
+    let said = text_of(&page);
+    let places = [
+        "find it",
+        "and say where",
+        "Timeline",
+        "Bash",
+        "read",
+        "mcp__git__log",
+        "Final answer",
+        "It is in the attic.",
+    ];
+    let mut rest = said.as_str();
+    for part in places {
+        let at = rest.find(part).unwrap_or_else(|| panic!("{part} in {rest}"));
+        rest = &rest[at..];
+    }
+    for part in [
+        "at least 1,020 in, 1,234 out",
+        "by server, tool and arguments: a guess where equal calls run side by side",
+        "What the model said before it",
+        "I look around first",
+        "none: a tool of the host itself",
+        "Arguments as the model wrote them",
+        "Arguments as they ran",
+        "hook and proxy",
+        "sub-agent a79f678f6666…",
+        "Ambiguous: equal calls ran side by side",
+        "Bypassed: the host's hooks saw this call and no proxy did.",
+        "denied",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    assert!(
+        page.contains("1,000 read from a cache, m&#60;1&#62;")
+            || page.contains("1,000 read from a cache, m&lt;1&gt;"),
+        "{page}"
+    );
+    // The folded row says what ran.
+    assert!(page.contains("<span class=\"gist\">path: ran</span>"), "{page}");
+    assert_eq!(page.matches("<li class=\"call of-agent\"").count(), 1);
+    assert_eq!(page.matches(">bypassed</span>").count(), 1);
+    // One server in the header, and calls of it are told from built-in tools all the same.
+    assert!(page.contains("<span class=\"server\">fs</span> <span class=\"vh\">ok</span>"), "{page}");
+    let without = Run { input: None, ..view.run.clone() };
+    assert!(text_of(&run_page(&RunView { run: without, ..view })).contains("Run without a prompt"));
+}
+
+#[test]
+fn a_run_that_a_proxy_began_for_want_of_a_control_server_says_so() {
+    let view = run_view("x");
+    let lost = Lost { calls: 0, records: 0, reason: "downgrade".into(), ..view.losses[0].clone() };
+    let run = Run { tier: Tier::Standalone, lost_calls: 0, ..view.run.clone() };
+    let page = text_of(&run_page(&RunView { run, losses: vec![lost], ..view }));
+    assert!(page.contains("lossy: a downgrade") && !page.contains("calls lost"), "{page}");
+    assert!(page.contains("Recorded without the control server. It was gone"), "{page}");
 }
 
 #[test]

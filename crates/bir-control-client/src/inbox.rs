@@ -108,12 +108,17 @@ impl Inbox {
         Ok((messages, damaged))
     }
 
-    /// Messages that found no room since somebody last asked, as far as they could be counted; counting begins anew.
+    /// Messages that found no room since somebody last took the number, as far as they could be counted.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        std::fs::metadata(self.0.join("dropped")).map_or(0, |found| found.len())
+    }
+
+    /// The same, and counting begins anew.
     #[must_use]
     pub fn take_dropped(&self) -> u64 {
-        let path = self.0.join("dropped");
-        let count = std::fs::metadata(&path).map_or(0, |found| found.len());
-        let _ = std::fs::remove_file(path);
+        let count = self.dropped();
+        let _ = std::fs::remove_file(self.0.join("dropped"));
         count
     }
 

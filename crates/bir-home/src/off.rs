@@ -1,7 +1,9 @@
 //! The off switch: `BIR_OFF=1`, or the file `off` in the state directory.
 //!
 //! An empty file switches everything off. Otherwise each line names a directory, absolute and as it is (no `~`, no quotes), in
-//! which and below which the recorder is off; lines that begin with `#` are comments.
+//! which and below which the recorder is off; lines that begin with `#` are comments. [`edit`] changes the file.
+
+pub mod edit;
 
 use crate::state_dir;
 use std::path::{Path, PathBuf};
@@ -19,6 +21,30 @@ pub fn is_off_in(dir: &Path) -> bool {
     // As the system gives the working directory: without symbolic links.
     let here = || dir.canonicalize().unwrap_or_else(|_| dir.to_path_buf());
     list().is_some_and(|list| covers(&list, &here(), &|dir| dir.canonicalize().ok()))
+}
+
+/// What the file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reach {
+    /// There is no file: nothing is off.
+    Nowhere,
+    /// It names no directory: everything is off.
+    Everywhere,
+    /// The lines that are no comment, as they stand.
+    In(Vec<String>),
+}
+
+/// What the file of a state directory says. One that cannot be read says nothing.
+#[must_use]
+pub fn reach(state_dir: &Path) -> Reach {
+    std::fs::read_to_string(state_dir.join(FILE)).map_or(Reach::Nowhere, |list| reach_of(&list))
+}
+
+/// What a text says that stands in the file.
+#[must_use]
+pub fn reach_of(list: &str) -> Reach {
+    let lines: Vec<String> = entries(list).map(ToOwned::to_owned).collect();
+    if lines.is_empty() { Reach::Everywhere } else { Reach::In(lines) }
 }
 
 /// Whether the recorder is off in the working directory.

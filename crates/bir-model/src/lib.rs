@@ -1,5 +1,6 @@
 //! Types that several floors share, and nothing else: no I/O, no policy.
 
+mod call;
 pub mod control;
 mod direction;
 mod era;
@@ -9,7 +10,9 @@ pub mod record;
 mod reserved_header;
 mod server_name;
 mod tier;
+mod tokens;
 
+pub use call::CallRows;
 pub use direction::Direction;
 pub use era::Era;
 pub use id::{IdError, RunId, StepId, TenantId, TokenId, UserId};
@@ -17,3 +20,4 @@ pub use outcome::Outcome;
 pub use reserved_header::is_reserved_header;
 pub use server_name::{ServerName, ServerNameError};
 pub use tier::Tier;
+pub use tokens::{Tokens, TurnTokens};

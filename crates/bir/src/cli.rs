@@ -1,9 +1,12 @@
 //! The arguments, and mistakes in them as one line each: what, why, what to do.
 
 use crate::demo::DemoArgs;
+use crate::hooks::HooksArgs;
 use crate::hub::{DownArgs, status::StatusArgs, up::UpArgs};
 use crate::login::{LoginArgs, LogoutArgs};
+use crate::project::ProjectArgs;
 use crate::runs::args::RunsArgs;
+use crate::switch::SwitchArgs;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -20,16 +23,24 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Record a session of an MCP server, and show it.
     Demo(DemoArgs),
-    /// Start the hub of this machine.
+    /// Start the hub of this machine, and the control server.
     Up(UpArgs),
-    /// End the hub of this machine.
+    /// End both.
     Down(DownArgs),
-    /// Say which hub is in use, what waits for it, and whether anything is recorded.
+    /// Say which hub is in use, what waits for it, which sessions are open, and whether anything is recorded.
     Status(StatusArgs),
     /// Look at what was recorded.
     Runs(Box<RunsArgs>),
     /// Print the configuration entry that puts bir-proxy in front of an MCP server.
     Wrap(Box<WrapArgs>),
+    /// Print the hooks that a host needs for its prompts and built-in tools to be recorded.
+    Hooks(HooksArgs),
+    /// Say where a host's whole session is recorded, not its MCP calls alone.
+    Project(ProjectArgs),
+    /// Switch recording off.
+    Off(SwitchArgs),
+    /// Switch recording on.
+    On(SwitchArgs),
     /// Sign in to a team's hub.
     Login(LoginArgs),
     /// Sign out of it.

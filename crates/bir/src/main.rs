@@ -3,7 +3,8 @@
 //! ```text
 //! main ── cli (arguments, one line per mistake)
 //!           ├── wrap (an entry for a host's configuration) ── trial (starts the entry once, as a host would)
-//!           ├── hub (up, down, status)   login (and logout)
+//!           ├── hub (up, down, status) ── control (the control server's part in them)
+//!           ├── project (add, list, rm)   switch (off, on)   hooks (a host's)   login (and logout)
 //!           ├── runs (list, show, follow, grep, diff, export, import, rm)
 //!           └── demo ── sample (a small MCP server)
 //!         home (state directory, client of the hub)   programs (bir-proxy, bir-hub)
@@ -15,17 +16,21 @@
 
 mod ask;
 mod cli;
+mod control;
 mod demo;
 #[cfg(test)]
 mod documented;
 mod error;
 mod home;
+mod hooks;
 mod hub;
 mod login;
 mod out;
 mod programs;
+mod project;
 mod runs;
 mod sample;
+mod switch;
 mod trial;
 mod wrap;
 
@@ -72,6 +77,10 @@ fn main() -> ExitCode {
         cli::Command::Up(args) => hub::up::run(&args),
         cli::Command::Down(args) => hub::down(&args),
         cli::Command::Status(args) => hub::status::run(&args),
+        cli::Command::Hooks(args) => hooks::run(&args),
+        cli::Command::Project(args) => project::run(&args),
+        cli::Command::Off(args) => switch::off(&args),
+        cli::Command::On(args) => switch::on(&args),
         cli::Command::Login(args) => login::run(&args),
         cli::Command::Logout(args) => login::logout(&args),
         cli::Command::Runs(args) => runs::run(*args),

@@ -15,6 +15,8 @@ use thiserror::Error;
 pub(crate) const PROXY: &str = "bir-proxy";
 /// The hub.
 pub(crate) const HUB: &str = "bir-hub";
+/// What hosts start for their hooks; the control server.
+pub(crate) const HOOKS: &str = "bir-hooks";
 
 /// Why a program was not found.
 #[derive(Debug, Error, PartialEq, Eq)]

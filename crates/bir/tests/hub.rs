@@ -52,7 +52,8 @@ fn without_a_hub_each_command_names_the_next() {
         home.bir(&["status"]).ok(),
         "hub       none; start one with `bir up`, or sign in to one with `bir login --server URL`\n\
          waiting   nothing\n\
-         recording on\n"
+         recording on\n\
+         bound     no project is set up; `bir project add` in one records prompts and built-in tools as well\n"
     );
     for args in [
         &["runs", "list"][..],
@@ -64,7 +65,8 @@ fn without_a_hub_each_command_names_the_next() {
         assert!(said.contains("no hub is known; start one with `bir up`"), "{said}");
     }
     let said = home.bir(&["down"]);
-    assert_eq!((said.status, said.err.as_str()), (Some(0), "no hub runs here\n"));
+    let none = "no control server runs here: no project is set up\nno hub runs here\n";
+    assert_eq!((said.status, said.err.as_str()), (Some(0), none));
     assert_eq!(home.bir(&["down", "--json"]).json()["ended"], false);
     assert!(home.bir(&["login"]).fails(2).contains("which hub? give --server URL"));
     // Looking makes nothing.
@@ -126,6 +128,7 @@ fn the_hub_comes_up_once_and_goes_down() {
         "the hub runs already at http://127.0.0.1:PORT (process PID)\n\
          console  http://127.0.0.1:PORT/signin?ticket=TICKET\n         \
          this link signs you in, once, within 10 minutes\n\
+         no control server was started, since no project is set up for bound recording; `bir project add` sets one up\n\
          stop it with `bir down`; see it with `bir status`\n"
     );
     assert_eq!(
@@ -135,7 +138,8 @@ fn the_hub_comes_up_once_and_goes_down() {
              console   http://127.0.0.1:PORT/  `bir up` prints a link that signs you in (once, within 10 minutes)\n\
              waiting   nothing\n\
              recording on\n\
-             last run  none yet; put a server behind the recorder with `bir wrap`, or try `bir demo`\n",
+             last run  none yet; put a server behind the recorder with `bir wrap`, or try `bir demo`\n\
+             bound     no project is set up; `bir project add` in one records prompts and built-in tools as well\n",
             env!("CARGO_PKG_VERSION")
         )
     );
@@ -169,7 +173,8 @@ fn a_hub_that_was_killed_is_told_and_started_again() {
     assert!(said.ends_with("; start it with `bir up`"), "{said}");
     // Whether or not somebody has collected the process: there is none.
     let said = home.bir(&["down"]);
-    assert_eq!((said.status, said.err.as_str()), (Some(0), "no hub runs here\n"));
+    let none = "no control server runs here: no project is set up\nno hub runs here\n";
+    assert_eq!((said.status, said.err.as_str()), (Some(0), none));
     assert_eq!(home.bir(&["up", "--json"]).json()["started"], true);
     home.bir(&["down"]).ok();
 }

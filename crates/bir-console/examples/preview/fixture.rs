@@ -129,6 +129,16 @@ impl Recorded {
         self.end(index, c.us, c.outcome, c.output)
     }
 
+    /// A call of a tool of the host itself.
+    fn builtin(&mut self, tool: &str, at: u64, input: &str, output: &str) {
+        let index = self.begin(tool, "", at, input);
+        self.end(index, 12_000, Outcome::Ok, output);
+        for step in self.steps.iter_mut().filter(|step| step.step_index | 1 == index | 1) {
+            (step.tool_name, step.tool, step.server) = (tool.into(), None, None);
+            step.sources = vec![Source::Hook];
+        }
+    }
+
     fn over(mut self, after: u64, reason: EndReason) -> Self {
         self.run.ended_at = Some(self.run.started_at + after);
         self.run.end_reason = Some(reason);
@@ -365,6 +375,28 @@ fn rich(now: u64) -> Recorded {
         output: "",
     })
     .duration_us = None;
+    it.builtin("Bash", 71_000, r#"{"command":"wc -l stale.md"}"#, r#"{"stdout":"3 stale.md","stderr":""}"#);
+    let step = it.call(&Call {
+        tool: "read_file",
+        server: "files",
+        at: 71_400,
+        us: 2_100,
+        outcome: Outcome::Ok,
+        input: r#"{"path":"stale.md"}"#,
+        output: TEXT,
+    });
+    (step.agent_id, step.tool_input) =
+        (Some("a79f678f666613440".into()), Some(r#"{"path":"/home/ada/code/shop/stale.md"}"#.into()));
+    let step = it.call(&Call {
+        tool: "add_label",
+        server: "gitea",
+        at: 72_000,
+        us: 91_000,
+        outcome: Outcome::Ok,
+        input: r#"{"number":41,"label":"stale"}"#,
+        output: TEXT,
+    });
+    (step.bypassed, step.sources) = (true, vec![Source::Hook]);
     it.final_output = Some("Three issues are stale: #41, #57 and #63. The list is in stale.md.".into());
     it.over(74_000, EndReason::Closed)
 }

@@ -29,6 +29,8 @@ use std::time::Duration;
 const PAGE_ROWS: usize = 1_000;
 /// Runs of one page.
 const PAGE_RUNS: usize = 50;
+/// Tokens of a turn.
+const METRICS: &str = r#"{"models":{"claude-sonnet-4-5":{"inputTokens":212,"outputTokens":1840,"cacheReadTokens":41000,"requests":9}},"totals":{"inputTokens":212,"outputTokens":1840,"cacheReadTokens":41000,"requests":9},"source":"transcript"}"#;
 /// How often a stream looks whether something changed.
 const STREAM_LOOKS: Duration = Duration::from_millis(50);
 
@@ -176,8 +178,8 @@ fn run_view(id: &str, query: &BTreeMap<String, String>, fixture: &mut Fixture) -
         run: it.run.clone(),
         final_output: it.final_output.clone(),
         session_id: Some("5b1c6f0e-session".into()),
-        metadata: Some(r#"{"cwd":"/home/ada/code/shop","pid":4211}"#.into()),
-        metrics: None,
+        metadata: Some(r#"{"join":"call_id"}"#.into()),
+        metrics: Some(METRICS.into()).filter(|_: &String| it.run.input.is_some()),
         losses: it.losses.clone(),
         steps: rest.iter().take(limit).map(|s| (*s).clone()).collect(),
         from,

@@ -6,8 +6,8 @@ use crate::text::{Html, plain, text, text_up_to};
 use crate::timeline::{Call, State, run_path};
 use crate::units::{bytes, count, duration, grouped, offset};
 use crate::view::Run;
-use bir_model::record::{Leg, Lost, Source, Step};
-use bir_model::{Outcome, RunId};
+use bir_model::record::{Leg, Lost, Source, Step, StepType};
+use bir_model::{CallRows, Outcome, RunId, Tier};
 
 /// So much of payloads stands in one page; the payloads of further calls are one click away.
 const PAYLOADS_IN_A_PAGE: usize = 128 * 1024;
@@ -17,6 +17,12 @@ const GIST: usize = 140;
 
 /// A size below that is nothing to look at.
 const NOTABLE_SIZE: u64 = 4 * 1024;
+
+/// A sub-agent's id is shown up to here where a line is short.
+const AGENT_SHOWN: usize = 12;
+
+/// The reason of a run that a proxy began because the control server was gone.
+pub(super) const DOWNGRADE: &str = "downgrade";
 
 /// How an outcome is called.
 pub(super) fn outcome_label(outcome: Outcome) -> &'static str {
@@ -142,6 +148,9 @@ pub(super) struct CallEntry {
     /// Where the payloads are, and how large, when this page has no room for them.
     pub(super) elsewhere: Option<(String, String)>,
     pub(super) ambiguous: bool,
+    pub(super) bypassed: bool,
+    /// The sub-agent that asked.
+    pub(super) agent: Option<Html>,
 }
 
 /// What the template prints for a loss.
@@ -168,6 +177,7 @@ pub(super) fn ms(us: u64) -> String {
 impl Entry {
     pub(super) fn loss(lost: &Lost, follows: u32) -> Self {
         let what = match (lost.calls, lost.records) {
+            (0, 0) if lost.reason == DOWNGRADE => "Recorded without the control server".to_owned(),
             (0, 0) => "Something was lost here".to_owned(),
             (0, n) => format!("{} lost here", count(n, "record was", "records were")),
             (n, _) => format!("{} lost here", count(n, "call was", "calls were")),
@@ -182,13 +192,17 @@ impl Entry {
             "disk" => text("The machine's disk could not be written to."),
             "damaged" => text("What had been written down was damaged when it was read again."),
             "refused" => text("The hub refused what it was sent."),
+            DOWNGRADE => text(
+                "It was gone, so the proxy went on in a run of its own. The prompt, built-in tools and other servers stand in another run.",
+            ),
             other => text(&format!("The recorder's reason: {other}.")),
         };
         Self::Loss(LossEntry { id: lost.id.to_string(), follows, what, why })
     }
 
     pub(super) fn call(call: &Call<'_>, run: &Run, axis_us: u64, room: &mut Payloads) -> Option<Self> {
-        let row = call.row()?;
+        let rows = call.rows();
+        let row = rows.named()?;
         let tool = row.tool.as_deref().unwrap_or(&row.tool_name);
         let (mark, icon, label) = match call.state {
             State::Ended(outcome) => {
@@ -198,8 +212,8 @@ impl Entry {
             State::Running => ("run", "run", "running"),
             State::NoEnd => ("odd", "what", "no end"),
         };
-        // One server is named in the header already.
-        let server = row.server.as_deref().filter(|_| run.servers.len() != 1);
+        // One server is named in the header already; in a bound run it is told from built-in tools.
+        let server = row.server.as_deref().filter(|_| run.servers.len() != 1 || run.tier == Tier::Bound);
         let size = payload_size(call);
         let here = room.take(size);
         let (before, after) = if here { payloads(call, tool) } else { (Vec::new(), Vec::new()) };
@@ -211,7 +225,7 @@ impl Entry {
             offset: offset(call.start_us / 1_000),
             tool: text_up_to(tool, 2 * NAME_SHOWN),
             server: server.map(|s| text_up_to(s, NAME_SHOWN)),
-            gist: call.begin.and_then(|b| b.tool_input.as_deref()).and_then(|p| line(&json::gist(p))),
+            gist: rows.input().and_then(|p| line(&json::gist(p))),
             trouble: if call.failed() { call.end.and_then(trouble) } else { None },
             mark,
             icon,
@@ -222,12 +236,14 @@ impl Entry {
             failed: call.failed(),
             version: format!("{}-{label}-{grows}-{}", u8::from(call.begin.is_some()), u8::from(here)),
             notes: notes(call),
-            facts: facts(row, tool),
+            facts: facts(rows, row, tool),
             before,
             after,
             rounds: if here { rounds(call) } else { Vec::new() },
             elsewhere: (!here).then(|| (run_path(room.run, call.index), bytes(size as u64))),
-            ambiguous: ambiguous(call),
+            ambiguous: rows.ambiguous(),
+            bypassed: rows.bypassed(),
+            agent: rows.agent_id().map(|id| text_up_to(id, AGENT_SHOWN)),
         })))
     }
 }
@@ -261,10 +277,6 @@ fn measured(call: &Call<'_>) -> bool {
     }
 }
 
-fn ambiguous(call: &Call<'_>) -> bool {
-    [call.begin, call.end].into_iter().flatten().any(|s| s.ambiguous)
-}
-
 fn payload_size(call: &Call<'_>) -> usize {
     let len = |text: &Option<String>| text.as_deref().map_or(0, str::len);
     let rows = [call.begin, call.end].into_iter().flatten();
@@ -287,9 +299,17 @@ fn notes(call: &Call<'_>) -> Vec<Html> {
         State::NoEnd => notes.push(text("The run is over, and the row that ends this call was not recorded. The tool may have done its work.")),
         State::Running => notes.push(text("No answer so far.")),
     }
-    if ambiguous(call) {
+    let rows = call.rows();
+    if rows.ambiguous() {
+        notes.push(text(if rows.sources().contains(&Source::Hook) {
+            "Ambiguous: equal calls ran side by side, so which of them hook and proxy saw is a guess."
+        } else {
+            "Ambiguous: the host used the same request id for several calls at once, so which answer belongs to which call is a guess."
+        }));
+    }
+    if rows.bypassed() {
         notes.push(text(
-            "Ambiguous: the host used the same request id for several calls at once, so which answer belongs to which call is a guess.",
+            "Bypassed: the host's hooks saw this call and no proxy did. Its server is not behind one, or the proxy was gone; bir wrap puts it there.",
         ));
     }
     if call.begin.is_none() {
@@ -300,7 +320,7 @@ fn notes(call: &Call<'_>) -> Vec<Html> {
     notes
 }
 
-fn facts(row: &Step, tool: &str) -> Vec<(&'static str, Html)> {
+fn facts(rows: CallRows<'_>, row: &Step, tool: &str) -> Vec<(&'static str, Html)> {
     let mut facts = Vec::new();
     if tool.chars().nth(2 * NAME_SHOWN).is_some() {
         facts.push(("Tool", text(tool)));
@@ -308,17 +328,19 @@ fn facts(row: &Step, tool: &str) -> Vec<(&'static str, Html)> {
     if row.tool_name != tool {
         facts.push(("Named by the host", text(&row.tool_name)));
     }
-    if let Some(server) = &row.server {
-        facts.push(("Server", text(server)));
+    let sources = rows.sources();
+    match &row.server {
+        Some(server) => facts.push(("Server", text(server))),
+        None if sources == [Source::Hook] => facts.push(("Server", text("none: a tool of the host itself"))),
+        None => {}
     }
-    if let Some(id) = &row.call_id {
+    if let Some(id) = rows.call_id() {
         facts.push(("Call id", text(id)));
     }
-    if let Some(id) = &row.agent_id {
+    if let Some(id) = rows.agent_id() {
         facts.push(("Sub-agent", text(id)));
     }
-    let seen: Vec<&str> = row
-        .sources
+    let seen: Vec<&str> = sources
         .iter()
         .map(|s| match s {
             Source::Hook => "hook",
@@ -333,7 +355,7 @@ fn facts(row: &Step, tool: &str) -> Vec<(&'static str, Html)> {
 
 /// Payloads before and after, in the order in which they are read.
 fn payloads(call: &Call<'_>, tool: &str) -> (Vec<Payload>, Vec<Payload>) {
-    let plain_payload = |title, payload: &String, note| Payload {
+    let plain_payload = |title, payload: &str, note| Payload {
         title,
         note,
         parts: vec![Part::Pre(json::html(payload))],
@@ -342,12 +364,15 @@ fn payloads(call: &Call<'_>, tool: &str) -> (Vec<Payload>, Vec<Payload>) {
         is_error: false,
     };
     let (mut before, mut after) = (Vec::new(), Vec::new());
-    if let Some(row) = call.begin {
-        before.extend(row.context.as_ref().map(|p| plain_payload("Reasoning before it", p, None)));
-        before.extend(
-            row.model_input.as_ref().map(|p| plain_payload("Arguments as the model wrote them", p, None)),
-        );
-        before.extend(row.tool_input.as_ref().map(|p| plain_payload("Arguments", p, size_note(row))));
+    let rows = call.rows();
+    before.extend(rows.context().map(|p| plain_payload("What the model said before it", p, None)));
+    let written = rows.model_input();
+    before.extend(written.map(|p| plain_payload("Arguments as the model wrote them", p, None)));
+    if let Some(row) = rows.input_row() {
+        // The size of a row that ends is its result's.
+        let note = if row.step_type == StepType::ToolSelected { size_note(row) } else { None };
+        let title = if written.is_some() { "Arguments as they ran" } else { "Arguments" };
+        before.extend(rows.input().map(|p| plain_payload(title, p, note)));
     }
     if let Some(row) = call.end {
         let error_note = if row.tool_output.is_none() { size_note(row) } else { None };

@@ -1,6 +1,6 @@
 //! One run: its header, its timeline, its end.
 
-use super::call::{Entry, Part, Payloads};
+use super::call::{DOWNGRADE, Entry, Part, Payloads};
 use super::runs::{NAME_SHOWN, host_name, last_part, lossy};
 use super::{Keys, Shell, print};
 use crate::json;
@@ -9,7 +9,9 @@ use crate::timeline::{Frame, Item, Timeline, last_heard, run_duration, run_path}
 use crate::units::{When, count, duration, grouped};
 use crate::view::RunView;
 use askama::Template;
+use bir_model::control::Join;
 use bir_model::record::EndReason;
+use bir_model::{Tier, TurnTokens};
 
 /// A prompt or answer up to this length is shown at once, a longer one behind its beginning.
 const SHORT_TEXT: usize = 600;
@@ -63,6 +65,8 @@ struct Head {
     calls: String,
     failed: Option<String>,
     lossy: Option<String>,
+    tokens: Option<(String, String)>,
+    join: Option<&'static str>,
     session: Option<Html>,
     metadata: Option<Html>,
     metrics: Option<Html>,
@@ -76,6 +80,7 @@ impl Head {
         let servers: Vec<&str> = run.servers.iter().map(|s| s.name.as_str()).collect();
         let heading = match prompt {
             Some(prompt) => text_up_to(prompt.lines().next().unwrap_or(prompt), HEADING),
+            None if run.tier == Tier::Bound => text("Run without a prompt"),
             None if servers.is_empty() => text("Standalone run"),
             None => text_up_to(&format!("Standalone run with {}", servers.join(", ")), HEADING),
         };
@@ -87,13 +92,13 @@ impl Head {
             end: match run.end_reason {
                 _ if run.ended_at.is_none() => "going on",
                 Some(EndReason::Idle) => "finished: no call for a while",
-                Some(EndReason::Abandoned) => "abandoned: bir-proxy was killed before it ended",
+                Some(EndReason::Abandoned) => "abandoned: its recorder was killed before it ended",
                 Some(EndReason::Closed) | None => "finished",
             },
             tier: run.tier.as_str(),
             tier_about: match run.tier {
-                bir_model::Tier::Bound => "seen by the host's hooks and by proxies",
-                bir_model::Tier::Standalone => "seen by one proxy alone: no prompt, no final answer",
+                Tier::Bound => "seen by the host's hooks and by proxies",
+                Tier::Standalone => "seen by one proxy alone: no prompt, no final answer",
             },
             host: run.host.as_ref().map(|h| host_name(&h.app, h.version.as_deref())),
             project: run.project.as_deref().map(|p| (text_up_to(last_part(p), NAME_SHOWN), plain(p))),
@@ -102,7 +107,10 @@ impl Head {
             duration: duration(run_duration(run, view.now)),
             calls: grouped(run.calls.into()),
             failed: (run.failed_calls > 0).then(|| format!("{} failed", grouped(run.failed_calls.into()))),
-            lossy: lossy(run),
+            lossy: lossy(run)
+                .map(|said| if view.is_downgrade() { "lossy: a downgrade".into() } else { said }),
+            tokens: read(&view.metrics).and_then(|metrics| tokens(&metrics)),
+            join: read(&view.metadata).and_then(|metadata| Join::of_run(&metadata)).map(Join::about),
             session: view.session_id.as_deref().map(text),
             metadata: view.metadata.as_deref().map(json::html),
             metrics: view.metrics.as_deref().map(json::html),
@@ -116,6 +124,34 @@ impl Head {
             ),
         }
     }
+}
+
+impl RunView {
+    /// Whether nothing is known to be lost: a proxy went on alone, and the run says so.
+    fn is_downgrade(&self) -> bool {
+        let all = self.losses.iter().all(|lost| lost.calls == 0 && lost.reason == DOWNGRADE);
+        all && !self.losses.is_empty()
+    }
+}
+
+fn read(object: &Option<String>) -> Option<serde_json::Value> {
+    serde_json::from_str(object.as_deref()?).ok()
+}
+
+/// `12,345 in, 678 out`, and what that is made of.
+fn tokens(metrics: &serde_json::Value) -> Option<(String, String)> {
+    let turn = TurnTokens::read(metrics)?;
+    let all = &turn.totals;
+    let least = if turn.at_least() { "at least " } else { "" };
+    let short = format!("{least}{} in, {} out", grouped(all.all_input()), grouped(all.output_tokens));
+    let models: Vec<String> = turn.models.keys().map(|name| plain(name)).collect();
+    let parts = [
+        (all.cache_read_tokens > 0).then(|| format!("{} read from a cache", grouped(all.cache_read_tokens))),
+        (all.cache_creation_tokens > 0)
+            .then(|| format!("{} written to a cache", grouped(all.cache_creation_tokens))),
+        (!models.is_empty()).then(|| models.join(", ")),
+    ];
+    Some((short, parts.into_iter().flatten().collect::<Vec<_>>().join(", ")))
 }
 
 /// Name of a server, and what it says of itself: `everything · Everything Server 2.0, modern era`.

@@ -49,6 +49,22 @@ impl Join {
             Self::Fingerprint => "fingerprint",
         }
     }
+
+    /// What that means for a reader of the run.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::CallId => "exact, by the host's id of a call",
+            Self::Injected => "exact, by an id of ours in the request",
+            Self::Fingerprint => "by server, tool and arguments: a guess where equal calls run side by side",
+        }
+    }
+
+    /// What the metadata of a run say of it.
+    #[must_use]
+    pub fn of_run(metadata: &serde_json::Value) -> Option<Self> {
+        Self::deserialize(metadata.get("join")?).ok()
+    }
 }
 
 /// One event of a host.

@@ -57,7 +57,7 @@ struct Session {
 /// Shows it.
 pub(crate) fn run(args: &DemoArgs) -> Result<(), CommandError> {
     let home = Home::find()?;
-    if let status::Off::Everywhere(by) = status::off(&home.dir) {
+    if let status::Off::Everywhere(by) = status::switch(&home.dir) {
         return Err(CommandError::failed(format!(
             "recording is off by {by}, so there would be nothing to see; switch it on and try again"
         )));

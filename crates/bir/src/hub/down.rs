@@ -2,6 +2,7 @@
 
 use super::process::{End, Process};
 use super::{Embedded, embedded};
+use crate::control;
 use crate::error::CommandError;
 use crate::home::{Home, block_on};
 use crate::out;
@@ -21,12 +22,31 @@ pub(crate) struct DownArgs {
     json: bool,
 }
 
-/// Ends the embedded hub.
+/// Ends the control server, then the embedded hub: what the one still ships the other still takes.
 pub(crate) fn run(args: &DownArgs) -> Result<(), CommandError> {
     let home = Home::find()?;
+    let control = control::down::stop(&home.dir)?;
+    if !args.json {
+        say(control.line());
+    }
+    let hub = end_hub(&home);
+    if args.json {
+        let (ended, url) = hub.as_ref().map_or((false, None), |(_, url)| (url.is_some(), url.as_ref()));
+        out::json(&json!({ "ended": ended, "url": url, "control": control.json() }))?;
+    }
+    let (text, _) = hub?;
+    if !args.json {
+        say(text);
+    }
+    // Said already, and not as it was asked for.
+    if control.has_left() { Err(CommandError::Nothing) } else { Ok(()) }
+}
+
+/// Ends the embedded hub: what became of it, and where it was.
+fn end_hub(home: &Home) -> Result<(String, Option<String>), CommandError> {
     // Held before it is confirmed, so that what is confirmed is what is ended.
     let held = EmbeddedHub::load(&home.dir).map(|hub| (Process::of(hub.pid), hub));
-    let (text, url) = match (block_on(async { Ok(embedded(&home.dir).await) })?, held) {
+    let ended = match (block_on(async { Ok(embedded(&home.dir).await) })?, held) {
         (Embedded::Runs(hub, _), Some((Some(process), before))) if before.instance == hub.instance => {
             match process.end(END) {
                 End::Ended => (format!("the hub at {} has ended", hub.url), Some(hub.url)),
@@ -63,9 +83,5 @@ pub(crate) fn run(args: &DownArgs) -> Result<(), CommandError> {
         }
         (Embedded::None | Embedded::Silent(_), _) => ("no hub runs here".to_owned(), None),
     };
-    if args.json {
-        return Ok(out::json(&json!({ "ended": url.is_some(), "url": url }))?);
-    }
-    say(text);
-    Ok(())
+    Ok(ended)
 }

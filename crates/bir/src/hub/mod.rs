@@ -1,4 +1,5 @@
-//! `bir up`, `bir down`, `bir status`: the hub of this machine.
+//! `bir up`, `bir down`, `bir status`: the hub of this machine. The control server goes up and down with it, see
+//! [`crate::control`].
 //!
 //! ```text
 //!  up ── hub.json? /health? ──┬─ runs ─────────────────────────────────────────────────────▶ where it is, a link into the console
@@ -11,7 +12,7 @@
 mod detach;
 mod down;
 mod log;
-mod process;
+pub(crate) mod process;
 pub(crate) mod status;
 mod ticket;
 pub(crate) mod up;

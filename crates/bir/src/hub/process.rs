@@ -1,6 +1,6 @@
-//! The process of a hub that is to end.
+//! The process of a hub or a control server that is to end.
 //!
-//! On Linux it is held by a pidfd, which is opened before `/health` confirms that it is the hub: whatever is signalled
+//! On Linux it is held by a pidfd, which is opened before `/health` confirms what it is: whatever is signalled
 //! afterwards is that process and never a later one of the same number.
 
 use std::time::Duration;
@@ -35,8 +35,8 @@ mod system {
             (process.ends_within(Duration::ZERO) == End::GoesOn).then_some(process)
         }
 
-        /// A pidfd is readable once its process has ended, whether or not somebody has collected it.
-        fn ends_within(&self, budget: Duration) -> End {
+        /// Waits for its end: a pidfd is readable then, whether or not somebody has collected the process. Blocks.
+        pub(crate) fn ends_within(&self, budget: Duration) -> End {
             let budget = Timespec {
                 tv_sec: i64::try_from(budget.as_secs()).unwrap_or(i64::MAX),
                 tv_nsec: budget.subsec_nanos().into(),
@@ -80,6 +80,11 @@ mod system {
             if kill_process(self.0, Signal::TERM).is_err() {
                 return if test_kill_process(self.0).is_ok() { End::Refused } else { End::Ended };
             }
+            self.ends_within(budget)
+        }
+
+        /// Waits for its end. Blocks.
+        pub(crate) fn ends_within(&self, budget: Duration) -> End {
             let until = Instant::now() + budget;
             while Instant::now() < until {
                 if test_kill_process(self.0).is_err() {
@@ -105,6 +110,10 @@ mod system {
 
         pub(crate) fn end(&self, _budget: Duration) -> End {
             End::Refused
+        }
+
+        pub(crate) fn ends_within(&self, _budget: Duration) -> End {
+            End::GoesOn
         }
     }
 }

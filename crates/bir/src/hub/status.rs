@@ -1,12 +1,14 @@
-//! `bir status`: the hub, what waits for it, whether anything is recorded.
+//! `bir status`: the hub, what waits for it, the control server, whether anything is recorded.
 
 use super::up::elsewhere;
 use super::{Embedded, embedded, ticket};
+use crate::control::report::Bound;
 use crate::error::CommandError;
 use crate::home::{Home, NOT_RUNNING, block_on};
 use crate::out::{self, paint, safe, size, time};
 use crate::runs::wire::{Summary, read};
 use crate::runs::{api, short_id};
+use bir_home::off::{self, Reach};
 use bir_record::hub::{HubClient, HubError, Origin};
 use bir_record::spool::SpoolStats;
 use clap::Args;
@@ -55,17 +57,21 @@ pub(crate) enum Off {
 /// Says how things are.
 pub(crate) fn run(args: &StatusArgs) -> Result<(), CommandError> {
     let home = Home::find()?;
-    let hub = block_on(look(&home))?;
+    let (hub, bound) = block_on(async { Ok(tokio::join!(look(&home), Bound::look(&home.dir))) })?;
+    let hub = hub?;
     let spool = home.spool().stats();
-    let off = match (off(&home.dir), &home.unclear) {
+    let off = match (switch(&home.dir), &home.unclear) {
         (by @ Off::Everywhere(_), _) => by,
         (_, Some(why)) => Off::Unclear(why.clone()),
         (off, None) => off,
     };
     if args.json {
-        return Ok(out::json(&as_json(&home, &hub, &spool, &off))?);
+        return Ok(out::json(&as_json(&home, &hub, &spool, &off, &bound))?);
     }
-    Ok(out::print(&page(&hub, &spool, &off, home.has_runs(), &TimeZone::system()))?)
+    let (zone, here) = (TimeZone::system(), off::is_off());
+    let mut page = page(&hub, &spool, &off, here, home.has_runs(), &zone);
+    bound.lines(&zone).into_iter().for_each(|(name, value)| field(&mut page, name, &value));
+    Ok(out::print(&page)?)
 }
 
 async fn look(home: &Home) -> Result<Hub, CommandError> {
@@ -121,22 +127,19 @@ async fn ask(client: &mut HubClient, hub: &mut Hub) -> Result<(), CommandError> 
     Ok(())
 }
 
-/// The off switch as the proxy reads it: `BIR_OFF`, else the file `off`; an empty one, or only comments, is everywhere.
-pub(crate) fn off(dir: &Path) -> Off {
-    if std::env::var_os("BIR_OFF").is_some_and(|value| value == "1" || value == "true") {
+/// The off switch as the proxy reads it: `BIR_OFF`, else the file `off`.
+pub(crate) fn switch(dir: &Path) -> Off {
+    if off::switch("BIR_OFF") {
         return Off::Everywhere("BIR_OFF");
     }
-    match std::fs::read_to_string(dir.join("off")) {
-        Err(_) => Off::No,
-        Ok(list) => {
-            let lines = list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-            let lines: Vec<String> = lines.map(str::to_owned).collect();
-            if lines.is_empty() { Off::Everywhere("the file off") } else { Off::In(lines) }
-        }
+    match off::reach(dir) {
+        Reach::Nowhere => Off::No,
+        Reach::Everywhere => Off::Everywhere("the file off"),
+        Reach::In(lines) => Off::In(lines),
     }
 }
 
-fn as_json(home: &Home, hub: &Hub, spool: &SpoolStats, off: &Off) -> Value {
+fn as_json(home: &Home, hub: &Hub, spool: &SpoolStats, off: &Off, bound: &Bound) -> Value {
     let (everywhere, by, directories) = match off {
         Off::No => (false, None, Vec::new()),
         Off::Everywhere(by) => (true, Some(*by), Vec::new()),
@@ -152,16 +155,19 @@ fn as_json(home: &Home, hub: &Hub, spool: &SpoolStats, off: &Off) -> Value {
         },
         "console": hub.url.as_ref().map(|url| format!("{url}/")),
         "spool": { "runs": spool.runs, "segments": spool.segments, "bytes": spool.bytes, "oldest": spool.oldest },
-        "off": { "everywhere": everywhere, "by": by, "why": why, "directories": directories },
+        "off": { "everywhere": everywhere, "by": by, "why": why, "directories": directories, "here": everywhere || off::is_off() },
+        "bound": bound.json(),
         "lastRun": hub.last,
     })
 }
 
-fn page(hub: &Hub, spool: &SpoolStats, off: &Off, kept: bool, zone: &TimeZone) -> String {
+fn field(page: &mut String, name: &str, value: &str) {
+    let _ = writeln!(page, "{} {value}", paint::dim(&format!("{name:<9}")));
+}
+
+fn page(hub: &Hub, spool: &SpoolStats, off: &Off, here: bool, kept: bool, zone: &TimeZone) -> String {
     let mut page = String::new();
-    let mut field = |name: &str, value: String| {
-        let _ = writeln!(page, "{} {value}", paint::dim(&format!("{name:<9}")));
-    };
+    let mut field = |name: &str, value: String| field(&mut page, name, &value);
     field("hub", if hub.kind.is_none() && kept { NOT_RUNNING.into() } else { hub_line(hub) });
     if let (Some(url), None) = (&hub.url, &hub.trouble) {
         // Nobody has a password for the hub of this machine.
@@ -192,7 +198,7 @@ fn page(hub: &Hub, spool: &SpoolStats, off: &Off, kept: bool, zone: &TimeZone) -
             Off::No => paint::good("on"),
             Off::Everywhere(by) => paint::warn(&format!("off ({by})")),
             Off::Unclear(why) => paint::warn(&format!("off: {}", safe::line(why))),
-            Off::In(list) => format!("off in {}", safe::line(&list.join(", "))),
+            Off::In(list) => in_directories(list, here),
         },
     );
     if let Some(run) = hub.last.as_ref().and_then(|run| read::<Summary>(run).ok()) {
@@ -208,6 +214,15 @@ fn page(hub: &Hub, spool: &SpoolStats, off: &Off, kept: bool, zone: &TimeZone) -
         );
     }
     page
+}
+
+/// Where it is off; `here`: in the working directory as well.
+fn in_directories(list: &[String], here: bool) -> String {
+    let listed = format!("off in {}", safe::line(&list.join(", ")));
+    let listed = if here { paint::warn(&format!("{listed}, so here as well")) } else { listed };
+    let mistake = list.iter().any(|line| !Path::new(line).is_absolute());
+    let hint = if mistake { "; a line that is no absolute path switches nothing off" } else { "" };
+    format!("{listed}{}", paint::warn(hint))
 }
 
 fn hub_line(hub: &Hub) -> String {
@@ -240,14 +255,14 @@ mod tests {
     #[test]
     fn the_off_switch_is_read_as_the_proxy_reads_it() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(off(dir.path()), Off::No);
+        assert_eq!(switch(dir.path()), Off::No);
         for (text, expected) in [
             ("", Off::Everywhere("the file off")),
             ("# why\n", Off::Everywhere("the file off")),
             ("/a\n# b\n /c \n", Off::In(vec!["/a".into(), "/c".into()])),
         ] {
             std::fs::write(dir.path().join("off"), text).unwrap();
-            assert_eq!(off(dir.path()), expected);
+            assert_eq!(switch(dir.path()), expected);
         }
     }
 
@@ -264,7 +279,7 @@ mod tests {
         };
         let spool = SpoolStats { runs: 2, segments: 3, bytes: 4096, oldest: Some(2_000) };
         let plain = |hub: &Hub, spool: &SpoolStats, off: &Off| {
-            console::strip_ansi_codes(&page(hub, spool, off, false, &TimeZone::UTC)).into_owned()
+            console::strip_ansi_codes(&page(hub, spool, off, false, false, &TimeZone::UTC)).into_owned()
         };
         assert_eq!(
             plain(&hub, &spool, &Off::No),
@@ -279,5 +294,11 @@ mod tests {
             none.starts_with("hub       none; start one with `bir up`") && none.contains("off (BIR_OFF)"),
             "{none}"
         );
+        let listed = |here| {
+            let list = [String::from("/a"), String::from("b\u{1b}")];
+            console::strip_ansi_codes(&in_directories(&list, here)).into_owned()
+        };
+        assert_eq!(listed(false), "off in /a, b␛; a line that is no absolute path switches nothing off");
+        assert!(listed(true).starts_with("off in /a, b␛, so here as well;"));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::ticket::Link;
 use super::{Embedded, embedded, log, ticket};
+use crate::control;
 use crate::error::CommandError;
 use crate::home::{Home, block_on};
 use crate::out::{self, paint, progress, safe};
@@ -40,31 +41,37 @@ pub(crate) struct Up {
     pub(crate) started: bool,
 }
 
-/// Starts the embedded hub, unless it runs or another hub is in use.
+/// Starts the embedded hub, unless it runs or another hub is in use; and the control server in either case.
 pub(crate) fn run(args: &UpArgs) -> Result<(), CommandError> {
     let home = Home::find()?;
-    if !args.local
-        && let Some(client) = elsewhere(&home)?
-    {
-        return block_on(in_use(&client, args.json));
+    let other = if args.local { None } else { elsewhere(&home)? };
+    if let Some(client) = other {
+        let health = block_on(answers(&client))?;
+        let control = control::up::ensure(&home.dir)?;
+        in_use(&client, &health, &control, args.json)?;
+        return control.result();
     }
     let up = ensure(&home)?;
-    block_on(async {
+    let control = control::up::ensure(&home.dir)?;
+    let link = block_on(async {
         let mut client = super::client(&home.dir, &up.hub);
         home.sweep(&mut client).await;
         // Without a link the console can still be opened by its address.
-        let link = ticket::sign_in(&mut client, "/").await.ok();
-        if args.json {
-            return Ok(out::json(&json!({
-                "hub": "embedded", "started": up.started, "url": up.hub.url, "pid": up.hub.pid,
-                "version": up.health.version, "instance": up.hub.instance, "signIn": link.map(|link| link.url),
-            }))?);
-        }
-        Ok(out::print(&page(&up, link.as_ref()))?)
-    })
+        Ok(ticket::sign_in(&mut client, "/").await.ok())
+    })?;
+    if args.json {
+        out::json(&json!({
+            "hub": "embedded", "started": up.started, "url": up.hub.url, "pid": up.hub.pid,
+            "version": up.health.version, "instance": up.hub.instance, "signIn": link.map(|link| link.url),
+            "control": control.json(),
+        }))?;
+    } else {
+        out::print(&page(&up, link.as_ref(), &control))?;
+    }
+    control.result()
 }
 
-fn page(up: &Up, link: Option<&Link>) -> String {
+fn page(up: &Up, link: Option<&Link>, control: &control::up::Up) -> String {
     let what = if up.started { "the hub is up" } else { "the hub runs already" };
     let taken = up.hub.taken.map(|port| format!("{port} is taken, so this time ")).unwrap_or_default();
     let mut page =
@@ -76,6 +83,7 @@ fn page(up: &Up, link: Option<&Link>) -> String {
             paint::dim(&format!("this link signs you in, {}", link.works))
         ));
     }
+    page.push_str(&control_line(control));
     page.push_str(&paint::dim("stop it with `bir down`; see it with `bir status`"));
     page.push('\n');
     page
@@ -87,23 +95,43 @@ pub(crate) fn elsewhere(home: &Home) -> Result<Option<HubClient>, CommandError> 
     Ok(destination.map(|destination| HubClient::new(&home.dir, destination)))
 }
 
-/// Says that another hub is in use.
-async fn in_use(client: &HubClient, json: bool) -> Result<(), CommandError> {
-    let url = &client.destination().url;
-    let health = client.health().await.map_err(|e| {
+/// What became of the control server; a failure is said at the end instead.
+fn control_line(control: &control::up::Up) -> String {
+    match control {
+        control::up::Up::Failed(_) => String::new(),
+        control => format!("{}\n", control.line()),
+    }
+}
+
+/// What the hub that is in use says of itself.
+async fn answers(client: &HubClient) -> Result<Health, CommandError> {
+    client.health().await.map_err(|e| {
+        let url = &client.destination().url;
         CommandError::failed(format!(
             "this machine uses the hub at {url}, and: {e}; `bir up --local` starts one here all the same"
         ))
-    })?;
+    })
+}
+
+/// Says that another hub is in use.
+fn in_use(
+    client: &HubClient,
+    health: &Health,
+    control: &control::up::Up,
+    json: bool,
+) -> Result<(), CommandError> {
+    let url = &client.destination().url;
     if json {
         return Ok(out::json(&json!({
             "hub": "remote", "started": false, "url": url, "version": health.version, "instance": health.instance,
+            "control": control.json(),
         }))?);
     }
     let text = format!(
-        "this machine uses the hub at {} (version {}), which answers; nothing was started\n{}\n",
+        "this machine uses the hub at {} (version {}), which answers; no hub was started here\n{}{}\n",
         paint::bold(&safe::line(url)),
         safe::line(&health.version),
+        control_line(control),
         paint::dim("`bir up --local` starts one here all the same; `bir logout` leaves that one")
     );
     Ok(out::print(&text)?)

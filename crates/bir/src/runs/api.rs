@@ -110,6 +110,12 @@ pub(crate) async fn run(client: &mut HubClient, id: RunId) -> Result<Whole, Comm
     Ok(Whole { run: first["run"].take(), steps })
 }
 
+/// A run without its rows.
+pub(crate) async fn head(client: &mut HubClient, id: RunId) -> Result<Value, CommandError> {
+    let route = path(&format!("/recordings/runs/{id}"), &[("limit", "1".into())]);
+    Ok(get(client, &route).await?["run"].take())
+}
+
 /// Rows of a run from an index on, and where to go on.
 pub(crate) async fn rows(
     client: &mut HubClient,

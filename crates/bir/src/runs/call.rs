@@ -1,10 +1,12 @@
-//! Two rows make a call: the one that begins it (index `2n`) and the one that ends it (`2n + 1`).
+//! Two rows make a call: the one that begins it (index `2n`) and the one that ends it (`2n + 1`). What both say together is
+//! [`CallRows`].
 
 use super::wire::read;
 use crate::error::CommandError;
 use crate::out::safe;
+use bir_model::CallRows;
 use bir_model::Outcome;
-use bir_model::record::{Leg, Step, StepType};
+use bir_model::record::{Leg, Source, Step, StepType};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -30,13 +32,14 @@ pub(crate) fn calls(rows: &[Value]) -> Result<Vec<Call>, CommandError> {
 }
 
 impl Call {
-    fn any(&self) -> Option<&Step> {
-        self.begin.as_ref().or(self.end.as_ref())
+    /// Both rows.
+    pub(crate) fn rows(&self) -> CallRows<'_> {
+        CallRows { begin: self.begin.as_ref(), end: self.end.as_ref() }
     }
 
     /// `server/tool`, or the tool alone where it is built in; untrusted.
     pub(crate) fn key(&self) -> String {
-        self.any().map(key).unwrap_or_default()
+        self.rows().named().map(key).unwrap_or_default()
     }
 
     /// The same, harmless.
@@ -44,19 +47,19 @@ impl Call {
         safe::line(&self.key()).into_owned()
     }
 
-    /// The arguments.
+    /// The arguments as they ran.
     pub(crate) fn input(&self) -> Option<&str> {
-        self.begin.as_ref().and_then(|step| step.tool_input.as_deref())
+        self.rows().input()
     }
 
-    /// The arguments as the model wrote them, where they differ.
-    pub(crate) fn model_input(&self) -> Option<&str> {
-        self.begin.as_ref().and_then(|step| step.model_input.as_deref())
-    }
-
-    /// What the model thought before.
-    pub(crate) fn context(&self) -> Option<&str> {
-        self.begin.as_ref().and_then(|step| step.context.as_deref())
+    /// Who saw it, in a word: `hook`, `proxy`, `both`.
+    pub(crate) fn seen_by(&self) -> Option<&'static str> {
+        match self.rows().sources().as_slice() {
+            [] => None,
+            [Source::Hook] => Some("hook"),
+            [Source::Proxy] => Some("proxy"),
+            _ => Some("both"),
+        }
     }
 
     /// The result, or the error.
@@ -72,7 +75,7 @@ impl Call {
 
     /// When it began, else when it ended, ms.
     pub(crate) fn at(&self) -> u64 {
-        self.any().map_or(0, |step| step.at)
+        self.begin.as_ref().or(self.end.as_ref()).map_or(0, |step| step.at)
     }
 
     /// How long it took, µs. None: it has not ended, or nobody saw its answer, so that the time of its end means nothing.
@@ -95,16 +98,31 @@ impl Call {
                 remarks.push(format!("{what}{} cut", of.unwrap_or_default()));
             }
         }
-        if self.end.as_ref().is_some_and(|end| end.ambiguous) {
-            remarks.push("its id repeated, so this answer may be another call's".into());
+        let rows = self.rows();
+        if rows.ambiguous() {
+            remarks.push(ambiguity(&rows.sources()).into());
+        }
+        if rows.bypassed() {
+            remarks.push(
+                "no proxy saw it: its server is not behind one (`bir wrap`), or the proxy was gone".into(),
+            );
         }
         if self.begin.is_none() {
             remarks.push("its beginning was not kept".into());
         }
-        if let Some(agent) = self.any().and_then(|step| step.agent_id.as_deref()) {
-            remarks.push(format!("asked by agent {}", safe::line(agent)));
+        if let Some(agent) = rows.agent_id() {
+            remarks.push(format!("asked by sub-agent {}", safe::line(agent)));
         }
         remarks
+    }
+}
+
+/// What was guessed.
+fn ambiguity(sources: &[Source]) -> &'static str {
+    if sources.contains(&Source::Hook) {
+        "equal calls ran side by side, so what hook and proxy saw may belong to two of them"
+    } else {
+        "its id repeated, so this answer may be another call's"
     }
 }
 
@@ -157,9 +175,39 @@ mod tests {
         let mut rows = samples::rows(0, "a", json!({}), samples::text("1"), "unknown");
         rows[1]["durationUs"] = 0.into();
         assert_eq!(calls(&rows).unwrap()[0].duration(), None);
-        let line = super::super::show::line(&calls(&rows).unwrap()[0], 1_000);
+        let line = super::super::show::line(&calls(&rows).unwrap()[0], 1_000, bir_model::Tier::Standalone);
         let words: Vec<_> = line.split_whitespace().collect();
         assert!(words.contains(&"–") && line.contains("unknown"), "{line}");
+    }
+
+    #[test]
+    fn a_call_that_two_saw_is_one_and_says_what_was_guessed() {
+        let mut rows = samples::rows(0, "mcp__s__a", json!({"x": 1}), samples::text("1"), "denied");
+        rows[0]["server"] = Value::Null;
+        rows[0]["sources"] = json!(["hook"]);
+        rows[0]["agentId"] = "agent\u{1b}".into();
+        rows[1]["tool"] = "a".into();
+        rows[1]["toolInput"] = "{\"x\":2}".into();
+        rows[1]["sources"] = json!(["proxy"]);
+        rows[1]["ambiguous"] = true.into();
+        let call = &calls(&rows).unwrap()[0];
+        assert_eq!(
+            (call.name().as_str(), call.input(), call.seen_by()),
+            ("s/a", Some("{\"x\":2}"), Some("both"))
+        );
+        assert_eq!(
+            call.remarks(),
+            [
+                "equal calls ran side by side, so what hook and proxy saw may belong to two of them",
+                "asked by sub-agent agent␛"
+            ]
+        );
+        rows[1]["sources"] = json!([]);
+        rows[1]["ambiguous"] = false.into();
+        rows[1]["bypassed"] = true.into();
+        let call = &calls(&rows).unwrap()[0];
+        assert_eq!(call.seen_by(), Some("hook"));
+        assert!(call.remarks()[0].starts_with("no proxy saw it"));
     }
 
     #[test]

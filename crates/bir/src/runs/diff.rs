@@ -11,7 +11,7 @@
 use super::args::DiffArgs;
 use super::call::{Call, calls};
 use super::json_diff::{Change, diff_texts};
-use super::wire::{Summary, read};
+use super::wire::{Detail, read};
 use super::{api, find};
 use crate::error::CommandError;
 use crate::home::Home;
@@ -39,7 +39,7 @@ pub(crate) async fn run(home: &Home, args: &DiffArgs) -> Result<(), CommandError
     for text in [&args.a, &args.b] {
         let id = find::find(&mut client, text).await?;
         let whole = api::run(&mut client, id).await.map_err(|e| super::show::missing(e, id))?;
-        sides.push((read::<Summary>(&whole.run)?, calls(&whole.steps)?));
+        sides.push((read::<Detail>(&whole.run)?, calls(&whole.steps)?));
     }
     let [(run_a, a), (run_b, b)] = sides.as_slice() else { return Ok(()) };
     let pairs = align(a, b);
@@ -47,16 +47,46 @@ pub(crate) async fn run(home: &Home, args: &DiffArgs) -> Result<(), CommandError
         let list: Vec<Value> = pairs.iter().map(|pair| as_json(*pair, a, b)).collect();
         return Ok(out::json(&list)?);
     }
-    let zone = TimeZone::system();
+    let mut page = head(run_a, run_b, &TimeZone::system(), time::now_ms(), out::fold());
+    page.push_str(&render(&pairs, a, b, out::fold()));
+    page.push_str(&answers(run_a, run_b, out::fold()));
+    Ok(out::print(&page)?)
+}
+
+/// Both runs with what was asked.
+fn head(a: &Detail, b: &Detail, zone: &TimeZone, now: u64, width: usize) -> String {
     let mut page = String::new();
-    let short = find::short(&[run_a.id, run_b.id]);
-    for ((mark, run), id) in [(paint::bad("-"), run_a), (paint::good("+"), run_b)].into_iter().zip(short) {
-        let (when, took) = (time::instant(run.started_at, &zone), run.took(time::now_ms()));
+    let short = find::short(&[a.summary.id, b.summary.id]);
+    for ((mark, run), id) in [(paint::bad("-"), a), (paint::good("+"), b)].into_iter().zip(short) {
+        let run = &run.summary;
+        let (when, took) = (time::instant(run.started_at, zone), run.took(now));
         page.push_str(&format!("{mark} {}  {when}  {took}  {} calls\n", paint::name(&id), run.calls));
+        if let Some(prompt) = &run.input {
+            page.push_str(&format!("  {}\n", one_line(prompt, width.saturating_sub(2))));
+        }
     }
     page.push('\n');
-    page.push_str(&render(&pairs, a, b, out::fold()));
-    Ok(out::print(&page)?)
+    page
+}
+
+/// The final answers, where they differ.
+fn answers(a: &Detail, b: &Detail, width: usize) -> String {
+    let (a, b) = (a.final_output.as_deref(), b.final_output.as_deref());
+    if a == b {
+        return String::new();
+    }
+    let mut page = format!("\n{} answer\n", paint::warn("~"));
+    for (answer, mark) in [(a, paint::bad("-")), (b, paint::good("+"))] {
+        if let Some(answer) = answer {
+            page.push_str(&format!("    {mark} {}\n", one_line(answer, width.saturating_sub(6))));
+        }
+    }
+    page
+}
+
+fn one_line(text: &str, width: usize) -> String {
+    let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    truncate_str(&safe::line(&folded), width.max(20), "…").into_owned()
 }
 
 /// Which call stands beside which.
@@ -277,6 +307,24 @@ mod tests {
         );
         let kinds: Vec<_> = pairs.iter().map(|p| as_json(*p, &a, &b)["is"].clone()).collect();
         assert_eq!(kinds, ["changed", "same", "added"]);
+    }
+
+    #[test]
+    fn prompts_stand_on_top_and_answers_that_differ_at_the_end() {
+        let run = |n: u32, answer: Option<&str>| {
+            let run = json!({"id": format!("run_0197000{n}-0000-7000-8000-000000000001"), "tier": "bound", "startedAt": 1_000,
+                "endedAt": 2_000, "lastAt": 2_000, "calls": 1, "input": format!("count\n{n}\u{1b}"), "finalOutput": answer});
+            read::<Detail>(&run).unwrap()
+        };
+        let (a, b) = (run(1, Some("one\nword")), run(2, None));
+        let plain = |text: String| console::strip_ansi_codes(&text).into_owned();
+        assert_eq!(
+            plain(head(&a, &b, &TimeZone::UTC, 9_000, 80)),
+            "- 019700010000  1970-01-01 00:00:01  1.00 s  1 calls\n  count 1␛\n\
+             + 019700020000  1970-01-01 00:00:01  1.00 s  1 calls\n  count 2␛\n\n"
+        );
+        assert_eq!(plain(answers(&a, &b, 80)), "\n~ answer\n    - one word\n");
+        assert_eq!(answers(&b, &b, 80), "");
     }
 
     #[test]

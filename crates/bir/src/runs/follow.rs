@@ -15,10 +15,10 @@ use super::wire::{Summary, read};
 use super::{api, find, payload, show};
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::out::{self, paint, time};
+use crate::out::{self, paint, safe, time};
 use crate::say;
-use bir_model::RunId;
 use bir_model::record::{Step, StepType};
+use bir_model::{RunId, Tier};
 use bir_record::hub::{EventStream, HubClient, HubError, HubEvent};
 use console::truncate_str;
 use serde_json::Value;
@@ -165,8 +165,12 @@ async fn one(home: &Home, mut client: HubClient, id: RunId, json: bool) -> Resul
                         "step" if seen.first_time(data["stepIndex"].as_u64().unwrap_or_default()) => {
                             shown.row(&data)?;
                         }
-                        "run" => shown.run(&data),
-                        "end" => return shown.end(&data),
+                        "run" => shown.run(&data)?,
+                        "end" => {
+                            // The answer comes with the end, and the event does not hold it.
+                            let answer = if json { Value::Null } else { api::head(&mut client, id).await? };
+                            return shown.end(&data, answer["finalOutput"].as_str());
+                        }
                         _ => {}
                     }
                 }
@@ -224,7 +228,7 @@ async fn all(home: &Home, mut client: HubClient, json: bool) -> Result<(), Comma
             match next(&mut stream).await {
                 Ok(Some(event)) if event.name == "run" => {
                     let Ok(data) = serde_json::from_str::<Value>(&event.data) else { continue };
-                    shown.run(&data);
+                    shown.run(&data)?;
                     match news(&mut client, &read(&data)?, &mut runs, &mut shown).await {
                         Err(CommandError::Hub(e)) if passes(&e) || e.status() == Some(404) => break,
                         other => other?,
@@ -284,7 +288,8 @@ struct Shown {
     json: bool,
     /// Rows of several runs, so each names its own.
     several: bool,
-    began: HashMap<RunId, u64>,
+    /// When each run began, and how it is seen.
+    began: HashMap<RunId, (u64, Tier)>,
     /// Calls that have not ended.
     open: HashMap<(RunId, u32), Call>,
 }
@@ -294,17 +299,30 @@ impl Shown {
         Self { json, several, began: HashMap::new(), open: HashMap::new() }
     }
 
-    fn run(&mut self, data: &Value) {
-        if let Ok(run) = read::<Summary>(data) {
-            self.began(&run);
+    /// A run that was not seen before shows its prompt.
+    fn run(&mut self, data: &Value) -> Result<(), CommandError> {
+        let Ok(run) = read::<Summary>(data) else { return Ok(()) };
+        let line = if self.began.contains_key(&run.id) { None } else { self.prompt(&run, out::columns()) };
+        self.began(&run);
+        match line {
+            Some(line) if !self.json => Ok(out::print(&line)?),
+            _ => Ok(()),
         }
+    }
+
+    fn prompt(&self, run: &Summary, width: Option<usize>) -> Option<String> {
+        let text = run.input.as_deref()?.split_whitespace().collect::<Vec<_>>().join(" ");
+        let id =
+            if self.several { format!("{}  ", paint::name(&find::short_one(run.id))) } else { String::new() };
+        let line = format!("{id}{} {}", paint::dim("prompt"), safe::line(&text));
+        Some(format!("{}\n", truncate_str(&line, width.unwrap_or(usize::MAX), "…")))
     }
 
     fn began(&mut self, run: &Summary) {
         if self.began.len() >= REMEMBERED {
             self.began.clear();
         }
-        self.began.insert(run.id, run.started_at);
+        self.began.insert(run.id, (run.started_at, run.tier));
     }
 
     fn row(&mut self, row: &Value) -> Result<(), CommandError> {
@@ -318,7 +336,7 @@ impl Shown {
 
     /// One line for the beginning of a call, and one for its end.
     fn line(&mut self, step: &Step, row: &Value, width: Option<usize>) -> Result<String, CommandError> {
-        let began = self.began.get(&step.run_id).copied().unwrap_or(step.at);
+        let (began, tier) = self.began.get(&step.run_id).copied().unwrap_or((step.at, Tier::Standalone));
         let place = (step.run_id, step.step_index / 2);
         let begin = self.open.remove(&place);
         let call = calls(std::slice::from_ref(row))?.into_iter().next().unwrap_or_default();
@@ -333,16 +351,21 @@ impl Shown {
             StepType::ToolResponse => ("←", call.output()),
         };
         let payload = payload.map(payload::folded).unwrap_or_default();
-        let line = format!("{run}{}  {} {payload}", show::line(&call, began), paint::dim(arrow));
+        let line = format!("{run}{}  {} {payload}", show::line(&call, began, tier), paint::dim(arrow));
         if step.step_type == StepType::ToolSelected && self.open.len() < REMEMBERED {
             self.open.insert(place, call);
         }
         Ok(format!("{}\n", truncate_str(&line, width.unwrap_or(usize::MAX), "…")))
     }
 
-    fn end(&self, data: &Value) -> Result<(), CommandError> {
+    fn end(&self, data: &Value, answer: Option<&str>) -> Result<(), CommandError> {
         if !self.json {
             let run: Summary = read(data)?;
+            if let Some(answer) = answer {
+                let folded = answer.split_whitespace().collect::<Vec<_>>().join(" ");
+                let line = format!("{} {}", paint::dim("answer"), safe::line(&folded));
+                out::print(&format!("{}\n", truncate_str(&line, out::columns().unwrap_or(usize::MAX), "…")))?;
+            }
             let took = run.took(run.last_at);
             out::print(&format!(
                 "{}\n",
@@ -370,9 +393,11 @@ mod tests {
     #[test]
     fn a_call_is_a_line_when_it_begins_and_one_when_it_ends() {
         let mut shown = Shown::new(false, true);
-        shown.run(
-            &json!({"id": "run_01970000-0000-7000-8000-000000000001", "tier": "bound", "startedAt": 1_000}),
-        );
+        let run = json!({"id": "run_01970000-0000-7000-8000-000000000001", "tier": "bound", "startedAt": 1_000,
+            "input": "do\n it\u{1b}"});
+        let prompt = shown.prompt(&read(&run).unwrap(), None).unwrap();
+        assert_eq!(console::strip_ansi_codes(&prompt), "019700000000  prompt do it␛\n");
+        shown.began(&read(&run).unwrap());
         let rows = samples::rows(1, "echo\u{9b}", json!({"m": 1}), samples::text("one\ntwo"), "ok");
         let lines: Vec<String> = rows
             .iter()

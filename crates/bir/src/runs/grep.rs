@@ -63,7 +63,9 @@ fn page(steps: &[Step], needle: &str, case: bool, zone: &TimeZone) -> String {
             out.push_str(&format!("{} {}\n", paint::name(&run), paint::dim(&when)));
         }
         let name = key(step);
-        out.push_str(&format!("  {}\n", marked(&safe::line(&name), needle, case)));
+        let agent = step.agent_id.as_deref().map(|id| format!("  sub-agent {}", safe::line(id)));
+        let agent = paint::dim(&agent.unwrap_or_default());
+        out.push_str(&format!("  {}{agent}\n", marked(&safe::line(&name), needle, case)));
         for (arrow, text) in [
             ("·", &step.context),
             ("→", &step.tool_input),

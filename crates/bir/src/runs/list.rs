@@ -11,6 +11,9 @@ use crate::out::{self, paint, safe, time};
 use crate::say;
 use jiff::tz::TimeZone;
 
+/// Letters of a prompt that are shown where no terminal says how many there is room for.
+const PROMPT: usize = 120;
+
 /// Lists runs.
 pub(crate) async fn run(home: &Home, args: &ListArgs) -> Result<(), CommandError> {
     let query = args.filter.query()?;
@@ -36,7 +39,7 @@ fn table(runs: &[Summary], now: u64, zone: &TimeZone) -> Table {
         ("RUN", Column::Left),
         ("WHEN", Column::Left),
         ("HOST", Column::Left),
-        ("SERVER", Column::Flexible),
+        ("WHAT", Column::Flexible),
         ("CALLS", Column::Right),
         ("FAILED", Column::Right),
         ("TOOK", Column::Right),
@@ -54,7 +57,7 @@ fn table(runs: &[Summary], now: u64, zone: &TimeZone) -> Table {
             paint::name(&id),
             time::minute(run.started_at, zone),
             host(run),
-            servers(run),
+            what(run),
             run.calls.to_string(),
             failed,
             if run.ended_at.is_some() { took } else { paint::warn(&format!("{took} …")) },
@@ -69,8 +72,12 @@ pub(crate) fn host(run: &Summary) -> String {
     run.host.as_ref().map_or_else(|| paint::dim("–"), |host| safe::line(&host.app).into_owned())
 }
 
-/// The servers that took part.
-fn servers(run: &Summary) -> String {
+/// The prompt, where there is one; else the servers that took part.
+fn what(run: &Summary) -> String {
+    if let Some(prompt) = run.input.as_deref().filter(|prompt| !prompt.trim().is_empty()) {
+        let head: String = prompt.chars().take(PROMPT).collect();
+        return safe::line(&head.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned();
+    }
     if run.servers.is_empty() {
         return paint::dim("–");
     }
@@ -90,6 +97,8 @@ mod tests {
                 "lastAt": 1250, "calls": 3, "failedCalls": 1}),
             json!({"id": "run_01970001-0000-7000-8000-000000000001", "tier": "standalone", "servers": [{"name": "fs"}, {"name": "git"}],
                 "startedAt": 1000, "lastAt": 1000, "calls": 12}),
+            json!({"id": "run_01970002-0000-7000-8000-000000000001", "tier": "bound", "servers": [{"name": "fs"}], "input": "fix\nthe \u{1b} bug",
+                "startedAt": 1000, "endedAt": 1000, "lastAt": 1000, "calls": 1}),
         ];
         let runs: Vec<Summary> = runs.iter().map(|run| read(run).unwrap()).collect();
         let text = table(&runs, 3000, &TimeZone::UTC).render(None);
@@ -100,9 +109,10 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "RUN WHEN HOST SERVER CALLS FAILED TOOK LOST",
+                "RUN WHEN HOST WHAT CALLS FAILED TOOK LOST",
                 "019700000000 1970-01-01 00:00 claude-code\\u{202e} air␊line ␛[2J 3 1 1.25 s some",
                 "019700010000 1970-01-01 00:00 – fs, git 12 0 2.00 s …",
+                "019700020000 1970-01-01 00:00 – fix the ␛ bug 1 0 0 µs",
             ]
         );
     }

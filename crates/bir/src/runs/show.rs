@@ -7,8 +7,8 @@ use super::{api, find, payload};
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::out::{self, paint, safe, size, time};
-use bir_model::RunId;
 use bir_model::record::EndReason;
+use bir_model::{RunId, Tier, TurnTokens};
 use bir_record::hub::HubClient;
 use console::truncate_str;
 use jiff::tz::TimeZone;
@@ -71,13 +71,39 @@ pub(crate) fn render(detail: &Detail, calls: &[Call], look: &Look) -> String {
     let mut page = head(detail, look);
     for call in calls {
         page.push('\n');
-        page.push_str(&block(call, detail.summary.started_at, look));
+        page.push_str(&block(call, &detail.summary, look));
     }
     if let Some(answer) = &detail.final_output {
-        let _ = write!(page, "\n{}\n", paint::dim("answer"));
+        let _ = write!(page, "\n  {}\n", paint::dim("answer"));
         page.push_str(&text(answer, look));
     }
     page
+}
+
+/// A prompt beside a name of twelve columns.
+fn prompt(text: &str, look: &Look) -> String {
+    if look.full {
+        return safe::block(text.trim_end()).replace('\n', "\n           ");
+    }
+    let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    cut(&safe::line(&folded), look.width.saturating_sub(11).max(20))
+}
+
+/// `12,345 in (10,000 from a cache), 678 out`, and the models.
+fn tokens(tokens: &TurnTokens) -> String {
+    let all = &tokens.totals;
+    let least = if tokens.at_least() { "at least " } else { "" };
+    let cached = match all.cache_read_tokens {
+        0 => String::new(),
+        n => format!(" ({} from a cache)", size::grouped(n)),
+    };
+    let models: Vec<_> = tokens.models.keys().map(|name| safe::line(name).into_owned()).collect();
+    let models = if models.is_empty() { String::new() } else { format!(", {}", models.join(", ")) };
+    format!(
+        "{least}{} in{cached}, {} out{models}",
+        size::grouped(all.all_input()),
+        size::grouped(all.output_tokens)
+    )
 }
 
 fn head(detail: &Detail, look: &Look) -> String {
@@ -86,11 +112,14 @@ fn head(detail: &Detail, look: &Look) -> String {
     let mut field = |name: &str, value: String| {
         let _ = writeln!(page, "  {} {value}", paint::dim(&format!("{name:<8}")));
     };
+    if let Some(text) = &run.input {
+        field("prompt", prompt(text, look));
+    }
     let mut when = format!("{}, {}", time::instant(run.started_at, &look.zone), run.took(look.now));
     when.push_str(match (run.ended_at, run.end_reason) {
         (None, _) => " so far",
         (_, Some(EndReason::Idle)) => ", ended for want of calls",
-        (_, Some(EndReason::Abandoned)) => ", bir-proxy was killed before it ended",
+        (_, Some(EndReason::Abandoned)) => ", its recorder was killed before it ended",
         _ => "",
     });
     field("when", when);
@@ -113,15 +142,16 @@ fn head(detail: &Detail, look: &Look) -> String {
     if run.lossy {
         field("lost", paint::bad(&losses(detail)));
     }
-    if let Some(prompt) = &run.input {
-        let folded = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
-        let width = look.width.saturating_sub(11);
-        let shown = if look.full {
-            safe::block(prompt).replace('\n', "\n           ")
-        } else {
-            cut(&safe::line(&folded), width)
-        };
-        field("prompt", shown);
+    if let Some(used) = detail.tokens() {
+        field("tokens", tokens(&used));
+    }
+    if look.full {
+        if let Some(session) = &detail.session_id {
+            field("session", safe::line(session).into_owned());
+        }
+        if let Some(join) = detail.join() {
+            field("joined", join.into());
+        }
     }
     page
 }
@@ -144,33 +174,47 @@ fn servers(run: &Summary) -> String {
 
 fn losses(detail: &Detail) -> String {
     let calls = detail.summary.lost_calls;
-    let mut reasons: Vec<String> =
-        detail.losses.iter().map(|loss| safe::line(&loss.reason).into_owned()).collect();
+    let mut reasons: Vec<String> = detail.losses.iter().map(|loss| reason(&loss.reason)).collect();
     reasons.sort();
     reasons.dedup();
-    let count = if calls == 0 { "something of this run".into() } else { size::count(calls, "call") };
+    let nothing = detail.losses.iter().all(|loss| loss.reason == DOWNGRADE) && !reasons.is_empty();
+    let count = match calls {
+        0 if nothing => "nothing that is known of".into(),
+        0 => "something of this run".into(),
+        n => size::count(n, "call"),
+    };
     if reasons.is_empty() { count } else { format!("{count} ({})", reasons.join(", ")) }
 }
 
+/// The reason of a run that a proxy began because the control server was gone.
+const DOWNGRADE: &str = "downgrade";
+
+fn reason(name: &str) -> String {
+    if name == DOWNGRADE {
+        return "downgrade: the control server was gone, so what hooks saw stands in another run".into();
+    }
+    safe::line(name).into_owned()
+}
+
 /// One call.
-pub(crate) fn block(call: &Call, started_at: u64, look: &Look) -> String {
-    let mut page = format!("  {}\n", line(call, started_at));
+pub(crate) fn block(call: &Call, run: &Summary, look: &Look) -> String {
+    let mut page = format!("  {}\n", line(call, run.started_at, run.tier));
     for remark in call.remarks() {
         let _ = writeln!(page, "{INDENT}{}", paint::warn(&remark));
     }
-    if look.full
-        && let Some(context) = call.context()
-    {
-        let _ = writeln!(page, "{INDENT}{}", paint::dim("thought"));
-        page.push_str(&text(context, look));
+    if let Some(context) = call.rows().context() {
+        if look.full {
+            let _ = writeln!(page, "{INDENT}{}", paint::dim("the model before it"));
+            page.push_str(&text(context, look));
+        } else {
+            page.push_str(&said(context, look));
+        }
     }
-    if let Some(input) = call.input() {
+    if let Some(input) = call.rows().model_input() {
+        let _ = writeln!(page, "{INDENT}{}", paint::dim("as the model wrote it, and as it ran"));
         page.push_str(&payload_of("→", input, look));
     }
-    if look.full
-        && let Some(input) = call.model_input()
-    {
-        let _ = writeln!(page, "{INDENT}{}", paint::dim("as the model wrote it"));
+    if let Some(input) = call.input() {
         page.push_str(&payload_of("→", input, look));
     }
     for leg in call.legs() {
@@ -192,18 +236,21 @@ pub(crate) fn block(call: &Call, started_at: u64, look: &Look) -> String {
 /// Under a call.
 const INDENT: &str = "             ";
 
-/// The line of a call: when, how long, how it ended, what.
-pub(crate) fn line(call: &Call, started_at: u64) -> String {
+/// The line of a call: when, how long, how it ended, what, and in a bound run who saw it. A sub-agent's is set in.
+pub(crate) fn line(call: &Call, started_at: u64, tier: Tier) -> String {
     let offset = time::offset(call.at().saturating_sub(started_at));
     let nothing = if call.end.is_none() { "…" } else { "–" };
     let took = call.duration().map_or_else(|| nothing.into(), time::span);
     let outcome = call.outcome();
     let mark = outcome.map_or("running", bir_model::Outcome::as_str);
+    let seen = call.seen_by().filter(|_| tier == Tier::Bound).map(|by| format!("  {}", paint::dim(by)));
     format!(
-        "{}  {took:>9}  {}  {}",
+        "{}  {took:>9}  {}  {}{}{}",
         paint::dim(&format!("{offset:>9}")),
         paint::outcome(outcome, &format!("{mark:<10}")),
-        paint::bold(&call.name())
+        if call.rows().agent_id().is_some() { "└ " } else { "" },
+        paint::bold(&call.name()),
+        seen.unwrap_or_default()
     )
 }
 
@@ -215,6 +262,13 @@ fn payload_of(arrow: &str, payload: &str, look: &Look) -> String {
     }
     let width = look.width.saturating_sub(INDENT.len() + 2).max(20);
     format!("{INDENT}{arrow} {}\n", cut(&payload::folded(payload), width))
+}
+
+/// What the model said before a call, as one line.
+fn said(text: &str, look: &Look) -> String {
+    let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let width = look.width.saturating_sub(INDENT.len() + 2).max(20);
+    format!("{INDENT}{} {}\n", paint::dim("·"), cut(&safe::line(&folded), width))
 }
 
 fn text(text: &str, look: &Look) -> String {
@@ -233,6 +287,7 @@ fn cut(text: &str, width: usize) -> String {
 mod tests {
     use super::super::call::samples;
     use super::*;
+    use serde_json::Value;
 
     fn page(full: bool, lossy: bool) -> String {
         let detail = json!({"id": "run_01970000-0000-7000-8000-000000000001", "tier": "standalone", "lossy": lossy, "lostCalls": 2,
@@ -288,6 +343,64 @@ run run_01970000-0000-7000-8000-000000000001
 ";
         assert_eq!(page(false, true), expected);
         assert!(!page(false, false).contains("lost"));
+    }
+
+    #[test]
+    fn a_bound_run_is_a_turn_from_prompt_to_answer() {
+        let detail = json!({"id": "run_01970000-0000-7000-8000-000000000001", "tier": "bound", "lossy": true, "lostCalls": 0,
+            "losses": [{"runId": "run_01970000-0000-7000-8000-000000000001", "id": "step_01970000-0000-7000-8000-000000000001", "calls": 0, "records": 0, "reason": "downgrade", "at": 1}],
+            "input": "count the\n\u{1b}words", "host": {"app": "claude-code", "version": "2.1"}, "servers": [{"name": "s"}],
+            "startedAt": 1_000, "endedAt": 2_500, "endReason": "closed", "lastAt": 2_500, "calls": 2, "failedCalls": 1,
+            "finalOutput": "three\nwords", "sessionId": "abc", "metadata": {"join": "call_id"},
+            "metrics": {"models": {"m-1": {"inputTokens": 20}}, "totals": {"inputTokens": 20, "outputTokens": 1_234, "cacheReadTokens": 100}, "compaction": true}});
+        let mut first = samples::rows(0, "Bash", json!({"command": "wc"}), json!({"stdout": "3"}), "ok");
+        for row in &mut first {
+            (row["server"], row["sources"]) = (Value::Null, json!(["hook"]));
+        }
+        first[0]["context"] = "I count them".into();
+        let mut second = samples::rows(1, "echo", json!({"m": 1}), samples::text("x"), "denied");
+        (second[0]["sources"], second[1]["sources"]) = (json!(["hook"]), json!(["proxy"]));
+        second[0]["agentId"] = "a1".into();
+        second[1]["toolInput"] = "{\"m\":2}".into();
+        let calls = calls(&[first, second].concat()).unwrap();
+        let shown = |full| {
+            let look = Look { full, width: 60, zone: TimeZone::UTC, now: 9_000 };
+            console::strip_ansi_codes(&render(&read(&detail).unwrap(), &calls, &look)).into_owned()
+        };
+        let expected = "\
+run run_01970000-0000-7000-8000-000000000001
+  prompt   count the ␛words
+  when     1970-01-01 00:00:01, 1.50 s
+  host     claude-code 2.1, bound
+  servers  s
+  calls    2, 1 failed
+  lost     nothing that is known of (downgrade: the control server was gone, so what hooks saw stands in another run)
+  tokens   at least 120 in (100 from a cache), 1,234 out, m-1
+
+     +0.000     5.2 ms  ok          Bash  hook
+             · I count them
+             → {\"command\":\"wc\"}
+             ← {\"stdout\":\"3\"}
+
+     +0.100     5.2 ms  denied      └ s/echo  both
+             asked by sub-agent a1
+             as the model wrote it, and as it ran
+             → {\"m\":1}
+             → {\"m\":2}
+             ← x
+
+  answer
+             three words
+";
+        assert_eq!(shown(false), expected);
+        let full = shown(true);
+        for part in [
+            "  session  abc\n  joined   exact, by the host's id of a call\n",
+            "count the\n           ␛words",
+            "the model before it\n",
+        ] {
+            assert!(full.contains(part), "{part}: {full}");
+        }
     }
 
     #[test]

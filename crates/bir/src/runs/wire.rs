@@ -2,8 +2,9 @@
 
 use crate::error::CommandError;
 use crate::out::time;
+use bir_model::control::Join;
 use bir_model::record::{EndReason, HostInfo, Lost, ServerInfo};
-use bir_model::{RunId, Tier};
+use bir_model::{RunId, Tier, TurnTokens};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -48,7 +49,25 @@ pub(crate) struct Detail {
     #[serde(default)]
     pub(crate) final_output: Option<String>,
     #[serde(default)]
+    pub(crate) session_id: Option<String>,
+    #[serde(default)]
+    pub(crate) metadata: Value,
+    #[serde(default)]
+    pub(crate) metrics: Value,
+    #[serde(default)]
     pub(crate) losses: Vec<Lost>,
+}
+
+impl Detail {
+    /// Tokens of the turn, where the host has a transcript.
+    pub(crate) fn tokens(&self) -> Option<TurnTokens> {
+        TurnTokens::read(&self.metrics)
+    }
+
+    /// How what hooks and proxies saw was joined; only in a bound run.
+    pub(crate) fn join(&self) -> Option<&'static str> {
+        Join::of_run(&self.metadata).map(Join::about)
+    }
 }
 
 /// Reads a value that the hub gave.

@@ -27,12 +27,13 @@ pub(crate) fn steps(entry: &Entry, format: Format) -> Vec<String> {
     steps
 }
 
-/// A warning where the proxy lies in a directory that cargo writes and cleans.
-pub(crate) fn warning(proxy: &Path) -> Option<String> {
+/// A warning where a program that a configuration names lies in a directory that cargo writes and cleans.
+pub(crate) fn warning(program: &Path) -> Option<String> {
     let of_cargo = |dir: &&Path| dir.ends_with("target") || dir.join(".rustc_info.json").is_file();
-    let dir = proxy.ancestors().skip(1).find(of_cargo)?;
+    let dir = program.ancestors().skip(1).find(of_cargo)?;
     Some(format!(
-        "warning: bir-proxy lies in {}, a directory of cargo; moving or cleaning it breaks the entry, so install bir elsewhere for lasting use",
+        "warning: {} lies in {}, a directory of cargo; moving or cleaning it breaks the entry, so install bir elsewhere for lasting use",
+        program.file_name().unwrap_or_default().display(),
         dir.display()
     ))
 }
