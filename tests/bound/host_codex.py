@@ -13,6 +13,7 @@ ARCH, TRIPLE = {"x86_64": ("x64", "x86_64-unknown-linux-musl"), "aarch64": ("arm
 
 class Codex:
     NAME = "codex"
+    TRANSCRIPTS = (".codex", "sessions")
     PROGRAM = birtest.module("hosts", "@openai", f"codex-linux-{ARCH}", "vendor", TRIPLE, "bin", "codex")
     EVENTS = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd", "PermissionRequest", "SubagentStart",
               "SubagentStop", "PreCompact", "PostCompact", "Interrupt"]

@@ -7,6 +7,7 @@ import host_session
 
 class Copilot:
     NAME = "copilot"
+    TRANSCRIPTS = (".copilot", "session-state")
     PROGRAM = host_session.module("@github", "copilot-linux-x64", "copilot")
     EVENTS = ["sessionStart", "userPromptSubmitted", "preToolUse", "preMcpToolCall", "postToolUse", "postToolUseFailure", "agentStop", "sessionEnd",
               "errorOccurred", "subagentStart", "subagentStop", "preCompact", "notification", "permissionRequest"]

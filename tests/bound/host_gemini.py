@@ -6,6 +6,7 @@ from host_session import birtest
 
 class Gemini:
     NAME = "gemini"
+    TRANSCRIPTS = (".gemini", "tmp")
     PROGRAM = host_session.module("@google", "gemini-cli", "bundle", "gemini.js")
     EVENTS = ["SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd", "PreCompress", "Notification"]
 

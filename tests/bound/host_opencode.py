@@ -24,6 +24,8 @@ export const Log = async ({ project, directory, worktree }) => {
 
 class Opencode:
     NAME = "opencode"
+    # Its sessions are in a database.
+    TRANSCRIPTS = None
     PROGRAM = host_session.module("opencode-linux-x64-baseline", "bin", "opencode")
 
     def configure(self, home, model, servers):

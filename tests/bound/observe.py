@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What a host's hooks are given, with hooks that only note it:  observe.py HOST OUT-FOLDER
 
-For looking at a new version of a host. OUT-FOLDER gets hooks.jsonl, server.jsonl and model.jsonl. No product program takes part.
+For looking at a new version of a host. OUT-FOLDER gets hooks.jsonl, server.jsonl, model.jsonl and the host's
+transcripts. No product program takes part.
 """
 
 import importlib
@@ -32,6 +33,8 @@ def main():
     finally:
         shutil.rmtree(out, ignore_errors=True)
         shutil.copytree(home.logs, out)
+        if host.TRANSCRIPTS and os.path.isdir(where := os.path.join(home.home, *host.TRANSCRIPTS)):
+            shutil.copytree(where, os.path.join(out, "transcripts"))
         print("left behind:", home.none_left(5))
         shutil.rmtree(home.dir, ignore_errors=True)
 
