@@ -1,11 +1,15 @@
 """Gemini CLI as a bound host: hooks and one MCP server in settings.json, `gemini -p`."""
 
+import json
+
+import host_bound
 import host_session
 from host_session import birtest
 
 
-class Gemini:
+class Gemini(host_session.Host):
     NAME = "gemini"
+    SHELL, RENDERED = "run_shell_command", "mcp_{}_{}"
     TRANSCRIPTS = (".gemini", "tmp")
     PROGRAM = host_session.module("@google", "gemini-cli", "bundle", "gemini.js")
     EVENTS = ["SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd", "PreCompress", "Notification"]
@@ -22,6 +26,10 @@ class Gemini:
                                   for e in self.EVENTS}
         home.put(self.settings, ".gemini", "settings.json")
 
+    def install(self, home, model, text):
+        self.settings.update(json.loads(text))
+        home.put(self.settings, ".gemini", "settings.json")
+
     def env(self, model):
         return {"GOOGLE_GEMINI_BASE_URL": f"http://127.0.0.1:{model.port}", "GEMINI_API_KEY": "k", "TERM": "dumb"}
 
@@ -29,8 +37,12 @@ class Gemini:
         return [birtest.node(), self.PROGRAM, *(["--resume", "latest"] if number > 1 else []), "-m", "gemini-2.5-pro", "--yolo",
                 "--skip-trust", "-p", prompt, "-o", "json"]
 
-    def shell(self, command):
+    def shell(self, command, hook=False):
         return {"name": "run_shell_command", "arguments": {"command": command}}
 
     def call(self, tool, arguments):
         return {"name": f"mcp_{host_session.SERVER}_{tool}", "arguments": arguments}
+
+
+def run(report, opt):
+    host_bound.run(report, opt, Gemini())

@@ -3,6 +3,7 @@
 import json
 import os
 
+import host_bound
 import host_session
 
 LOGGER = """\
@@ -22,10 +23,10 @@ export const Log = async ({ project, directory, worktree }) => {
 """
 
 
-class Opencode:
+class Opencode(host_session.Host):
     NAME = "opencode"
-    # Its sessions are in a database.
-    TRANSCRIPTS = None
+    HAS_ID, SHELL_HAS_ID = True, True
+    SHELL, RENDERED = "bash", "{}_{}"
     PROGRAM = host_session.module("opencode-linux-x64-baseline", "bin", "opencode")
 
     def configure(self, home, model, servers):
@@ -42,14 +43,22 @@ class Opencode:
     def log_hooks(self, home, command):
         home.put(LOGGER % json.dumps(home.file("hooks.jsonl")), ".config", "opencode", "plugins", "log.js")
 
+    def install(self, home, model, text):
+        home.put(text, ".config", "opencode", "plugins", "bir.js")
+
     def env(self, model):
         return {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "TERM": "dumb"}
 
     def turn(self, home, prompt, number):
-        return [self.PROGRAM, "run", *(["--continue"] if number > 1 else []), prompt, "--format", "json"]
+        # One argument of several words would be told in quotes.
+        return [self.PROGRAM, "run", *(["--continue"] if number > 1 else []), *prompt.split(" "), "--format", "json"]
 
-    def shell(self, command):
+    def shell(self, command, hook=False):
         return {"name": "bash", "arguments": {"command": command, "description": "a command"}}
 
     def call(self, tool, arguments):
         return {"name": f"{host_session.SERVER}_{tool}", "arguments": arguments}
+
+
+def run(report, opt):
+    host_bound.run(report, opt, Opencode())

@@ -1,7 +1,7 @@
 """A real host under a scripted model, in a home of its own, where only loopback is up.
 
-A host is a class with `configure` (its files), `turn` (its command line) and `call` (how its model names a tool). What the hosts share is here: the
-home, the scripted model, the small server behind them, and the namespace.
+A host is a `Host`: its files, its command line, and how its model names a tool. What the hosts share is here: the home, the scripted model, the
+small server behind them, and the namespace.
 
 Hosts hand on few variables, so nothing here sets BIR_HOME for them: the state directory is the one below HOME.
 """
@@ -29,6 +29,31 @@ def module(*path):
     return os.path.join(HERE, "hosts", "node_modules", *path)
 
 
+class Host:
+    """A host, and what its hooks tell (README.md)."""
+
+    # Where it keeps records of its sessions, below HOME.
+    TRANSCRIPTS = None
+    # How a call that a hook saw is joined with the proxy's, as a run's metadata says it.
+    JOIN = "fingerprint"
+    # Whether calls of one message run at once.
+    AT_ONCE = True
+    # Whether hooks tell the final answer; ids of calls over MCP, and of others.
+    TELLS_ANSWER, HAS_ID, SHELL_HAS_ID = True, False, False
+    # The shell as hooks name it, and how a command ends that fails.
+    SHELL, SHELL_FAILS = "", "tool_error"
+    # How a tool of a server is named by hooks.
+    RENDERED = ""
+
+    def row(self, tool, what):
+        """A call as it has to be recorded."""
+        if tool == "shell":
+            return {"toolName": self.SHELL, "server": None, "tool": None, "sources": ["hook"],
+                    "outcome": self.SHELL_FAILS if "exit 3" in what else "ok", "input": self.shell(what, hook=True)["arguments"]}
+        return {"toolName": self.RENDERED.format(SERVER, tool), "server": SERVER, "tool": tool, "sources": ["hook", "proxy"],
+                "outcome": {"fail": "tool_error", "rpc_error": "rpc_error"}.get(tool, "ok"), "input": what}
+
+
 class Home(homes.Home):
     """A home whose state directory is found from HOME alone."""
 
@@ -42,6 +67,23 @@ class Home(homes.Home):
 
     def env(self, **more):
         return super().env(BIR_HOME=None, **more)
+
+    def left_behind(self):
+        """Processes that still have this HOME in their environment: (pid, command line)."""
+        found, mark = [], f"HOME={self.home}".encode()
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as f:
+                    ours = mark in f.read().split(b"\0")
+                with open(f"/proc/{pid}/cmdline", "rb") as f:
+                    line = f.read().replace(b"\0", b" ").decode("utf8", "replace").strip()
+                with open(f"/proc/{pid}/stat") as f:
+                    dead = f.read().rsplit(")", 1)[1].split()[0] == "Z"
+            except (FileNotFoundError, PermissionError, ProcessLookupError):
+                continue
+            if ours and not dead:
+                found.append((int(pid), line))
+        return found
 
     def file(self, *path):
         return os.path.join(self.logs, *path)
