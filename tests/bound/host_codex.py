@@ -31,6 +31,8 @@ class Codex(host_session.Host):
     def configure(self, home, model, servers):
         lines = ['model = "scripted"', 'model_provider = "scripted"', "", "[model_providers.scripted]", 'name = "scripted"',
                  f'base_url = "http://127.0.0.1:{model.port}/v1"', 'wire_api = "responses"', 'env_key = "SCRIPTED_KEY"']
+        # It would wait five seconds at its end for somebody to take its statistics.
+        lines += ["", "[analytics]", "enabled = false"]
         for name, argv in servers.items():
             # A JSON string is a TOML string.
             lines += ["", f"[mcp_servers.{name}]", f"command = {json.dumps(argv[0])}", f"args = {json.dumps(argv[1:])}"]
