@@ -8,8 +8,7 @@ Hosts hand on few variables, so nothing here sets BIR_HOME for them: the state d
 
 import json
 import os
-import shutil
-import subprocess
+import shlex
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -44,6 +43,10 @@ class Host:
     SHELL, SHELL_FAILS = "", "tool_error"
     # How a tool of a server is named by hooks.
     RENDERED = ""
+
+    def joined_by(self, meta):
+        """The id of the call in a request's `_meta`."""
+        return meta.get("callId") or meta.get("bir/callId")
 
     def row(self, tool, what):
         """A call as it has to be recorded."""
@@ -110,7 +113,7 @@ class Model:
     def __init__(self, home, plan):
         with open(home.file("plan.json"), "w") as f:
             json.dump(plan, f)
-        self.process = home.start([sys.executable, os.path.join(HERE, "models", "model.py"), "--plan", home.file("plan.json"),
+        self.process = home.start([sys.executable, os.path.join(HERE, "models", "apis.py"), "--plan", home.file("plan.json"),
                                    "--log", home.file("model.jsonl"), "--port-file", home.file("port")], "model")
         if not homes.until(lambda: os.path.exists(home.file("port")) or not self.process.alive(), homes.STARTS, 0.02) or not self.process.alive():
             raise RuntimeError(f"the scripted model did not start: {self.process.stderr()[-400:]}")
@@ -149,5 +152,4 @@ def hook_log(home):
 
 
 def shell_line(argv):
-    import shlex
     return shlex.join(argv)

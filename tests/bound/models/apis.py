@@ -2,7 +2,7 @@
 """A scripted model on loopback that speaks what four hosts ask: Responses (Codex), Chat Completions (Copilot CLI, opencode) and
 Gemini (stdlib only).
 
-    model.py --plan PLAN.json --log REQUESTS.jsonl --port-file F
+    apis.py --plan PLAN.json --log REQUESTS.jsonl --port-file F
 
 PLAN is a list of steps; each request for a turn takes the next one, and the text "done" follows the last. A step is
 {"text": "..."} or {"calls": [{"name", "namespace"?, "arguments"}, ...]}. Ids are call_<step>_<number>, gone through from 0.
