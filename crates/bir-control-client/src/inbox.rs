@@ -141,6 +141,7 @@ mod tests {
             transcript: None,
             host_pids: vec![7],
             join: Join::CallId,
+            permission_mode: None,
             at: 1,
             what: HookWhat::Note { name: name.into() },
         }))

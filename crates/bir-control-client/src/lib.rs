@@ -15,6 +15,7 @@
 
 mod contact;
 mod control;
+mod courier;
 mod inbox;
 mod project;
 pub mod projects;
@@ -22,6 +23,7 @@ mod revive;
 
 pub use contact::{Contact, ContactError, Place, Token, find};
 pub use control::{BUDGET, Control, ControlError, Health, ask};
+pub use courier::{Courier, Delivery, Errand};
 pub use inbox::{Inbox, InboxError};
 pub use project::{key, project_of};
 pub use projects::Discovery;

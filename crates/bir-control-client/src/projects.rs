@@ -154,7 +154,7 @@ mod tests {
         assert!(Discovery::read(&file).unwrap().url.is_some(), "setting it up again changes nothing");
         std::fs::write(folder(&state).join("other.json"), "{}").unwrap();
         let listed: Vec<_> = list(&state).into_iter().filter_map(|(_, found)| found.project).collect();
-        assert_eq!(listed, [project.clone()]);
+        assert_eq!(listed, std::slice::from_ref(&project));
         assert_eq!(nearest(&state, &project.join("not/there")), Some(file));
         assert!(remove(&state, &project).unwrap());
         assert!(!remove(&state, &project).unwrap());

@@ -20,6 +20,9 @@ usage: bir-proxy --server-name NAME [options] -- COMMAND [ARGS...]
   --lazy               start the server when it is needed; its handshake is answered from the last start
   --no-record          relay and record nothing
   --standalone         record by itself, and ship at once, without a look for a control server
+  --call-id            take ids of calls out of the arguments, where a control server may put them there; tools declare the
+                       argument `__bir_call_id__` then (messages up to 1 MiB)
+  --no-correlation     no `--call-id`, whoever asks for it
   --scope SCOPE        whose entry this is: project, local, or user; one of the user's records only in projects that are
                        set up for it
   --version, --help
@@ -53,6 +56,7 @@ pub(crate) struct Relay {
     pub(crate) lazy: bool,
     pub(crate) record: bool,
     pub(crate) standalone: bool,
+    pub(crate) call_ids: bool,
     pub(crate) scope: Option<Scope>,
 }
 
@@ -102,6 +106,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, 
     let (mut name, mut url, mut transport, mut headers) = (None, None, None, Vec::new());
     let (mut restart, mut lazy, mut command) = (false, false, None);
     let (mut record, mut standalone, mut scope) = (true, false, None);
+    let (mut call_id, mut correlation) = (false, true);
     while let Some(arg) = args.next() {
         let text = arg.to_str().unwrap_or_default();
         let (key, inline) = match text.split_once('=') {
@@ -128,6 +133,8 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, 
             "--lazy" if inline.is_none() => lazy = true,
             "--no-record" if inline.is_none() => record = false,
             "--standalone" if inline.is_none() => standalone = true,
+            "--call-id" if inline.is_none() => call_id = true,
+            "--no-correlation" if inline.is_none() => correlation = false,
             "--scope" => set_once(&mut scope, value("--scope")?, "--scope")?,
             "--help" | "-h" if inline.is_none() => return Ok(Parsed::Help),
             "--version" | "-V" if inline.is_none() => return Ok(Parsed::Version),
@@ -148,7 +155,8 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, 
         Some("local") => Some(Scope::Local),
         Some(other) => return Err(UsageError::BadScope(other.into())),
     };
-    Ok(Parsed::Relay(Relay { server_name, target, restart, lazy, record, standalone, scope }))
+    let call_ids = call_id && correlation;
+    Ok(Parsed::Relay(Relay { server_name, target, restart, lazy, record, standalone, call_ids, scope }))
 }
 
 fn target(
@@ -240,6 +248,14 @@ mod tests {
         assert_eq!(of("--server-name a --standalone --scope user -- x"), (true, true, Some(Scope::User)));
         assert_eq!(of("--server-name a --scope=project -- x"), (true, false, Some(Scope::Project)));
         assert_eq!(of("--server-name a --url http://h --scope local"), (true, false, Some(Scope::Local)));
+    }
+
+    #[test]
+    fn ids_in_arguments_are_asked_for_and_can_be_refused() {
+        assert!(!relay("--server-name a -- x").call_ids);
+        assert!(relay("--server-name a --call-id -- x").call_ids);
+        assert!(!relay("--server-name a --no-correlation -- x").call_ids);
+        assert!(!relay("--server-name a --no-correlation --call-id --url http://h").call_ids);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod answer;
 mod args;
+mod call_ids;
 mod environment;
 mod exit;
 mod log;
@@ -17,8 +18,11 @@ use args::{Parsed, Relay, Target};
 use bir_home::state_dir;
 use bir_tap::Tap;
 use bir_upstream::child::ChildCommand;
+use call_ids::CallIds;
 use environment::Environment;
 use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 fn main() {
     let code = match args::parse(std::env::args_os().skip(1)) {
@@ -54,14 +58,19 @@ fn relay_one(relay: Relay) -> u8 {
         Err(why) => return refuse(&why),
     };
     let Environment { headers: headers_variable, max_message, stay_up } = environment;
-    let (recorder, tap) = recording::prepare(&relay).unzip();
+    let may_come = relay.call_ids.then(|| Arc::new(AtomicBool::new(recording::may_ids_come(&relay))));
+    let (recorder, tap) = recording::prepare(&relay, may_come.clone()).unzip();
+    // Who does not record has nobody to declare anything for, and takes out what was declared by another.
+    let call_ids = relay.call_ids.then(|| CallIds::new(may_come.filter(|_| recorder.is_some())));
     let tap = tap.map(|tap| Box::new(tap) as Box<dyn Tap>);
     let Relay { server_name, target, restart, lazy, .. } = relay;
     let code = match target {
         Target::Child { program, args } => {
             let command = ChildCommand::new(program, args);
             let lazy = if lazy { state_dir() } else { None };
-            stdio::run(stdio::Options { server_name, command, restart, lazy, stay_up, max_message, tap })
+            let options =
+                stdio::Options { server_name, command, restart, lazy, stay_up, max_message, call_ids, tap };
+            stdio::run(options)
         }
         Target::Remote { url, transport, headers } => {
             let settings = remote::Settings {
@@ -73,7 +82,7 @@ fn relay_one(relay: Relay) -> u8 {
                 stay_up,
             };
             match remote::prepare(&settings) {
-                Ok(prepared) => remote::run(prepared, tap),
+                Ok(prepared) => remote::run(prepared, call_ids, tap),
                 Err(why) => return refuse(&why),
             }
         }

@@ -1,35 +1,61 @@
 //! The recorder's view of this program: where it runs, whether it may, and the log.
 
+mod way;
+
 use crate::args::Relay;
 use crate::log;
-use bir_control_client::{Contact, Health, Place};
 use bir_home::state_dir;
-use bir_record::recorder::{
-    Farewell, Level, MAX_COPY, Options, ProxyTap, Recorder, Scope, Sighting, Surroundings,
-};
+use bir_model::control::{API_VERSION, Registration};
+use bir_model::record::ServerInfo;
+use bir_record::recorder::{Farewell, Level, MAX_COPY, Options, ProxyTap, Recorder, Scope, Surroundings};
 use bir_wire::Limits;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::atomic::AtomicBool;
+use way::Way;
 
-/// Makes the recorder and its tap, unless nothing is to be recorded. Nothing is read or started before the first call.
-pub(crate) fn prepare(relay: &Relay) -> Option<(Recorder, ProxyTap)> {
+/// Where Copilot CLI tells its servers which session they belong to. What other hosts leave in the environment is often another
+/// session's (facts/claude-code.md §0.4).
+const HOST_SESSION: &str = "COPILOT_AGENT_SESSION_ID";
+
+/// Makes the recorder and its tap, unless nothing is to be recorded. Nothing is read or started before the first call, or where
+/// ids may come in the arguments (`takes_call_ids`) before the host asks which tools there are.
+pub(crate) fn prepare(
+    relay: &Relay,
+    takes_call_ids: Option<Arc<AtomicBool>>,
+) -> Option<(Recorder, ProxyTap)> {
     if !relay.record {
         log::info!("nothing is recorded, as `--no-record` says");
         return None;
     }
+    let directory = std::env::current_dir().ok();
     Some(Recorder::new(Options {
         server: relay.server_name.as_str().to_owned(),
         standalone: relay.standalone,
         scope: relay.scope.unwrap_or(Scope::Any),
         state_dir: state_dir(),
-        surroundings: Box::new(Here { directory: std::env::current_dir().ok(), question: None, told: None }),
+        registration: registration(relay, directory.as_deref()),
+        takes_call_ids,
+        link: Box::new(Way::new(directory.clone())),
+        surroundings: Box::new(Here { directory }),
         say: Arc::new(|level, text| match level {
             Level::Warn => log::warn!("{text}"),
             Level::Info => log::info!("{text}"),
             Level::Debug => log::debug!("{text}"),
         }),
     }))
+}
+
+/// Whether a control server may put ids into arguments, as far as the files tell: one can come here, and it is not switched off.
+pub(crate) fn may_ids_come(relay: &Relay) -> bool {
+    let (Some(state), Ok(directory)) = (state_dir(), std::env::current_dir()) else { return false };
+    if !relay.record || relay.standalone || bir_home::off::is_off() {
+        return false;
+    }
+    let variable = |name: &str| std::env::var(name).ok();
+    let place = bir_control_client::find(Some(&state), &directory, &variable);
+    let is_set_up = !matches!(place, Ok(bir_control_client::Place::Nowhere));
+    is_set_up && !bir_control_client::stopped_file(&state).exists()
 }
 
 /// Bytes of the head of a message that streams that are kept: enough for what a log tells, and where there is a recorder
@@ -44,72 +70,42 @@ pub(crate) fn close(recorder: Recorder) {
     recorder.close(farewell);
 }
 
+/// Who this is; what the handshake tells comes later.
+fn registration(relay: &Relay, directory: Option<&Path>) -> Registration {
+    // A path that is no text can stand in no message.
+    let text = |path: &Path| PathBuf::from(path.to_string_lossy().into_owned());
+    Registration {
+        api_version: API_VERSION,
+        version: env!("CARGO_PKG_VERSION").into(),
+        proxy_id: String::new(),
+        server: ServerInfo { name: relay.server_name.as_str().to_owned(), ..ServerInfo::default() },
+        pid: std::process::id(),
+        parent_pid: parent_pid(),
+        cwd: directory.map(text).unwrap_or_default(),
+        host: None,
+        host_session: std::env::var(HOST_SESSION).ok().filter(|session| !session.is_empty()),
+        takes_call_id: relay.call_ids,
+    }
+}
+
+/// The host, as long as it lives: read at the start.
+#[cfg(unix)]
+fn parent_pid() -> u32 {
+    std::os::unix::process::parent_id()
+}
+
+#[cfg(not(unix))]
+fn parent_pid() -> u32 {
+    0
+}
+
 struct Here {
     directory: Option<PathBuf>,
-    /// A control server was asked whether it is there, and this is where the answer comes.
-    question: Option<Receiver<Option<Health>>>,
-    /// Why there is no answer; said once for each reason.
-    told: Option<String>,
-}
-
-impl Here {
-    /// Asks on a thread of its own: an answer may take as long as its budget, and calls come meanwhile.
-    fn ask(&mut self, contact: Contact) {
-        let (answer, question) = sync_channel(1);
-        let ask = move || {
-            let asked = bir_control_client::ask(&contact);
-            if let Err(e) = &asked {
-                log::debug!("the control server at {}: {e}", shown(&contact.url));
-            }
-            let _ = answer.send(asked.ok());
-        };
-        if std::thread::Builder::new().name("control".into()).spawn(ask).is_ok() {
-            self.question = Some(question);
-        }
-    }
-
-    fn tell_once(&mut self, why: String) {
-        if self.told.as_ref() != Some(&why) {
-            log::warn!("{why}");
-            self.told = Some(why);
-        }
-    }
-}
-
-/// An address may hold what is nobody's business: only so much of it is said.
-fn shown(url: &str) -> &str {
-    let end = url.find(['?', '@']).unwrap_or(url.len());
-    &url[..end]
 }
 
 impl Surroundings for Here {
     fn project(&mut self) -> Option<PathBuf> {
         self.directory.as_deref().map(bir_control_client::project_of)
-    }
-
-    fn look(&mut self) -> Sighting {
-        let variable = |name: &str| std::env::var(name).ok();
-        let Some(directory) = self.directory.clone() else { return Sighting::Nothing };
-        let contact = match bir_control_client::find(state_dir().as_deref(), &directory, &variable) {
-            Ok(Place::At(contact)) => contact,
-            Ok(Place::Asleep(_)) => return Sighting::Installed,
-            Ok(Place::Nowhere) => return Sighting::Nothing,
-            Err(e) => {
-                self.tell_once(e.to_string());
-                return Sighting::Installed;
-            }
-        };
-        match self.question.take().map(|question| (question.try_recv(), question)) {
-            Some((Ok(Some(health)), _)) => Sighting::Answered { api_version: health.api_version },
-            Some((Err(TryRecvError::Empty), question)) => {
-                self.question = Some(question);
-                Sighting::Installed
-            }
-            Some(_) | None => {
-                self.ask(contact);
-                Sighting::Installed
-            }
-        }
     }
 
     fn is_off(&mut self) -> bool {

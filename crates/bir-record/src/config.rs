@@ -66,7 +66,7 @@ pub enum Exclude {
 }
 
 impl Exclude {
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (kind, rest) = text.split_once(':').ok_or("it is `server:…`, `tool:…`, `dir:…` or `path:…`")?;
         let rest = rest.trim();
         match kind.trim() {
@@ -96,7 +96,7 @@ impl Exclude {
 }
 
 /// Whether the whole of `text` is of the pattern. In a path a single star stops at a slash.
-fn glob(pattern: &str, text: &str, path: bool) -> bool {
+pub(crate) fn glob(pattern: &str, text: &str, path: bool) -> bool {
     // `**/` in front may be no directory at all.
     let anywhere = pattern.strip_prefix("**/").filter(|_| path);
     anywhere.is_some_and(|rest| is_of(rest, text, path)) || is_of(pattern, text, path)

@@ -12,9 +12,13 @@
 //! | [`ship`] | sends what is spooled, in order, and deletes it when it is booked |
 //! | [`hub`] | how a hub is found and spoken to |
 //! | [`config`] | `config.toml` of the state directory |
+//! | [`exclude`] | which calls are not to be recorded |
+//! | [`opened`] | what a state directory says about recording, ready for use |
 
 pub mod config;
+pub mod exclude;
 pub mod hub;
+pub mod opened;
 pub mod recorder;
 pub mod redact;
 mod safe;
@@ -22,7 +26,7 @@ pub mod ship;
 pub mod spool;
 mod told;
 
-pub use safe::{Raw, Redacted, RedactedText, SafeLeg, SafePayload, SafeRecord};
+pub use safe::{Raw, Redacted, RedactedText, RunFacts, SafeLeg, SafePayload, SafeRecord};
 pub use told::SafeTold;
 
 /// The id of the row that ends a call, from the id of the row that begins it: whoever has to end a call in the place of

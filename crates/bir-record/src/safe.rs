@@ -1,6 +1,7 @@
 //! The boundary that nothing unredacted crosses: a [`Raw`] value becomes [`Redacted`] through the redactor alone, and a
 //! [`SafeRecord`], the only thing that the spool takes, is made of redacted parts alone.
 
+use bir_model::control::Join;
 use bir_model::record::{FinalAnswer, Finish, Leg, Lost, Record, RunStart, Step};
 
 /// A value of a message as it stood on the wire, as far as it was kept. It has no way to a disk.
@@ -62,6 +63,13 @@ impl RedactedText {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SafeRecord(Record);
 
+/// What the metadata of a run says: words of our own, so that nothing of a payload gets there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RunFacts {
+    /// How the calls that hooks and proxies saw are recognised as one.
+    pub join: Option<Join>,
+}
+
 /// The payloads of one row.
 #[derive(Debug, Clone, Default)]
 pub struct SafePayload {
@@ -98,9 +106,16 @@ impl SafeRecord {
     /// The beginning of a run. What `start` says of prompt and metadata is dropped; the prompt comes redacted.
     #[must_use]
     pub fn run(start: RunStart, input: Option<RedactedText>) -> Self {
+        Self::run_with(start, input, RunFacts::default())
+    }
+
+    /// As [`SafeRecord::run`], with metadata.
+    #[must_use]
+    pub fn run_with(start: RunStart, input: Option<RedactedText>, facts: RunFacts) -> Self {
+        let join = facts.join.map(|join| ("join".to_owned(), join.as_str().into()));
         Self(Record::Run(RunStart {
             input: input.map(|t| t.0),
-            metadata: std::collections::BTreeMap::new(),
+            metadata: join.into_iter().collect(),
             ..start
         }))
     }
@@ -108,7 +123,7 @@ impl SafeRecord {
     /// One row of a call. Payload members of `step` are dropped; they come redacted.
     #[must_use]
     pub fn step(step: Step, payload: SafePayload) -> Self {
-        let main = [&payload.input, &payload.output, &payload.error].into_iter().flatten().next();
+        let main = [&payload.output, &payload.error, &payload.input].into_iter().flatten().next();
         let original_bytes = main.map(Redacted::original_bytes);
         let truncated = [&payload.input, &payload.model_input, &payload.output, &payload.error]
             .into_iter()

@@ -41,6 +41,8 @@ pub struct Conversation<C> {
     era: Option<Era>,
     /// How the host named itself in the opening that is in flight; kept for a tap alone.
     client: Option<Vec<u8>>,
+    /// Ids of the calls of the next message.
+    names: VecDeque<Option<String>>,
 }
 
 impl<C: Clock> Conversation<C> {
@@ -58,7 +60,14 @@ impl<C: Clock> Conversation<C> {
             asked_more: false,
             era: None,
             client: None,
+            names: VecDeque::new(),
         }
+    }
+
+    /// The calls of the next message that is shown have these ids, in the order of its `tools/call` requests; they count
+    /// before those that the message itself holds.
+    pub fn name_calls(&mut self, ids: impl IntoIterator<Item = Option<String>>) {
+        self.names = ids.into_iter().collect();
     }
 
     /// Attaches the recorder.
@@ -91,6 +100,12 @@ impl<C: Clock> Conversation<C> {
     /// Shows one complete message, before its bytes go on. Returns which request of the host it answers, when it answers
     /// one.
     pub fn observe(&mut self, direction: Direction, message: &Message<'_>) -> Option<Asked> {
+        let asked = self.observe_all(direction, message);
+        self.names.clear();
+        asked
+    }
+
+    fn observe_all(&mut self, direction: Direction, message: &Message<'_>) -> Option<Asked> {
         match message.kind() {
             Kind::Batch => {
                 for envelope in message.batch() {
@@ -181,6 +196,9 @@ impl<C: Clock> Conversation<C> {
             let era = era_of(asked);
             self.tell(|at| Event::Opening { era, client, at });
         }
+        if asked == Asked::ToolsList {
+            self.tell(|at| Event::ToolsAsked { at });
+        }
         let call = (asked == Asked::ToolsCall).then(|| self.open_call(message, envelope));
         if let Some(evicted) = self.in_flight.insert(id, asked, call) {
             self.lose(evicted.key);
@@ -188,6 +206,7 @@ impl<C: Clock> Conversation<C> {
     }
 
     fn open_call(&mut self, message: &Message<'_>, envelope: &Envelope) -> OpenCall {
+        let named = self.names.pop_front().flatten();
         let tool = envelope.text(Field::ToolName).unwrap_or_default();
         let tool_hash = self.in_flight.hash(tool.as_bytes());
         if envelope.has(Field::InputResponses) || envelope.has(Field::ParamsRequestState) {
@@ -202,7 +221,9 @@ impl<C: Clock> Conversation<C> {
         let key = CallKey(self.next_call);
         self.next_call += 1;
         if self.tap.is_some() {
-            let host_call_id = envelope.text(Field::ToolUseId).or_else(|| envelope.text(Field::CallId));
+            const IDS: [Field; 3] = [Field::ToolUseId, Field::CallId, Field::BirCallId];
+            let told = || IDS.into_iter().find_map(|field| envelope.text(field));
+            let host_call_id = named.map(Into::into).or_else(told);
             let arguments = envelope.span(Field::Arguments).map(|s| Payload::of(message, s));
             let client = envelope.span(Field::ClientInfo).and_then(|span| message.slice(span));
             self.tell(|at| Event::Began { call: key, tool, host_call_id, arguments, client, at });

@@ -56,13 +56,18 @@ pub enum Event<'a> {
         /// When the answer passed.
         at: Moment,
     },
+    /// The host asked which tools there are: it is about to use the connection.
+    ToolsAsked {
+        /// When the request passed.
+        at: Moment,
+    },
     /// The host asked for a tool.
     Began {
         /// The call.
         call: CallKey,
         /// The tool's name as the upstream knows it, decoded.
         tool: Cow<'a, str>,
-        /// `_meta["claudecode/toolUseId"]` or `_meta.callId`: joins the call to the host's own events.
+        /// `_meta["claudecode/toolUseId"]`, `_meta.callId` or `_meta["bir/callId"]`, or what was taken out of the arguments: joins the call to the host's own events.
         host_call_id: Option<Cow<'a, str>>,
         /// `params.arguments`; absent when the host sent none.
         arguments: Option<Payload<'a>>,

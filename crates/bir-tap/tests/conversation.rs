@@ -51,6 +51,7 @@ impl Tap for Told {
                 format!("{} {outcome}{guess} {}", call.0, text(answer.head))
             }
             Event::Cancelled { call, .. } => format!("{} cancelled", call.0),
+            Event::ToolsAsked { .. } => return,
             Event::Lost { call, .. } => format!("{} lost", call.0),
         };
         self.0.send(line).unwrap();

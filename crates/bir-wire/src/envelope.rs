@@ -75,6 +75,8 @@ fields! {
     ToolUseId,
     /// `params._meta.callId` (Codex)
     CallId,
+    /// `params._meta["bir/callId"]`: for hosts that let somebody else name a call
+    BirCallId,
     /// `params._meta["io.modelcontextprotocol/protocolVersion"]` (2026-07-28)
     ProtocolVersion,
     /// `params.protocolVersion`: what a host asks for in `initialize`
@@ -124,8 +126,14 @@ const fn bits(fields: &[Field]) -> u32 {
     bits
 }
 
-const IN_META: u32 =
-    bits(&[Field::ToolUseId, Field::CallId, Field::ProtocolVersion, Field::ProgressToken, Field::ClientInfo]);
+const IN_META: u32 = bits(&[
+    Field::ToolUseId,
+    Field::CallId,
+    Field::BirCallId,
+    Field::ProtocolVersion,
+    Field::ProgressToken,
+    Field::ClientInfo,
+]);
 const IN_PARAMS: u32 = IN_META
     | bits(&[
         Field::ToolName,

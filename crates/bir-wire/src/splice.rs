@@ -235,12 +235,45 @@ fn within(span: Span, message: &[u8]) -> Result<Range<usize>, SpliceError> {
     }
 }
 
+/// The value of the last member of an object whose key says `key`; `None` when there is none, or it is no object.
+#[must_use]
+pub fn member(message: &[u8], object: Span, key: &str) -> Option<Span> {
+    let members = members(message, within(object, message).ok()?)?;
+    let found = members.into_iter().rfind(|member| text::is(&message[member.key.clone()], key))?;
+    Some(Span { start: found.value as u64, end: found.end as u64 })
+}
+
+/// The elements of an array; `None` when it is none.
+#[must_use]
+pub fn elements(message: &[u8], array: Span) -> Option<Vec<Span>> {
+    let range = within(array, message).ok()?;
+    let (offset, array) = (range.start, message.get(range)?);
+    if array.first() != Some(&b'[') {
+        return None;
+    }
+    let mut elements = Vec::new();
+    let mut i = space(array, 1);
+    while array.get(i) != Some(&b']') || !elements.is_empty() {
+        let end = value(array, i)?;
+        elements.push(Span { start: (offset + i) as u64, end: (offset + end) as u64 });
+        i = space(array, end);
+        match array.get(i)? {
+            b',' => i = space(array, i + 1),
+            b']' => break,
+            _ => return None,
+        }
+    }
+    (i + 1 == array.len()).then_some(elements)
+}
+
 /// One member of an object, in positions of the message.
 struct Member {
     /// Where the comma before it stands; for the first member, where the object begins.
     comma: usize,
     /// Its key, with quotes.
     key: Range<usize>,
+    /// The first byte of its value.
+    value: usize,
     /// The byte after its value.
     end: usize,
 }
@@ -262,10 +295,12 @@ fn members(message: &[u8], range: Range<usize>) -> Option<Vec<Member>> {
             if object.get(i) != Some(&b':') {
                 return None;
             }
-            let end = value(object, space(object, i + 1))?;
+            let begin = space(object, i + 1);
+            let end = value(object, begin)?;
             members.push(Member {
                 comma: offset + comma,
                 key: offset + key.start..offset + key.end,
+                value: offset + begin,
                 end: offset + end,
             });
             i = space(object, end);
@@ -399,6 +434,42 @@ mod tests {
         assert_eq!(both(r#"{"a":1}"#).as_deref(), Ok(r#"{"a":2,"b":3}"#));
         assert_eq!(both(r#"{"a":1,"c":4}"#).as_deref(), Ok(r#"{"a":2,"b":3,"c":4}"#));
         assert_eq!(both("{}").as_deref(), Ok(r#"{"a":2,"b":3}"#));
+    }
+
+    #[test]
+    fn looking_into_values() {
+        let shown = |message: &str, found: Option<Span>| {
+            found.map(|span| message[span.start as usize..span.end as usize].to_owned())
+        };
+        for (message, expected) in [
+            (r#"{"a":1}"#, Some("1")),
+            (r#"{ "b" : [] , "\u0061" : {"a":2} }"#, Some(r#"{"a":2}"#)),
+            (r#"{"a":1,"a":"x"}"#, Some(r#""x""#)),
+            (r#"{"b":{"a":1}}"#, None),
+            ("[]", None),
+            (r#"{"a":1"#, None),
+        ] {
+            let found = member(message.as_bytes(), span(0, message.len()), "a");
+            assert_eq!(shown(message, found).as_deref(), expected, "{message}");
+        }
+        for (message, expected) in [
+            ("[]", Some(vec![])),
+            ("[ ]", Some(vec![])),
+            (r#"[1, {"a":[2]} ,"]"]"#, Some(vec!["1", r#"{"a":[2]}"#, r#""]""#])),
+            ("[1,]", None),
+            ("[,1]", None),
+            ("[1", None),
+            ("[1]]", None),
+            ("{}", None),
+            ("", None),
+        ] {
+            let found = elements(message.as_bytes(), span(0, message.len()));
+            let found = found
+                .map(|all| all.into_iter().filter_map(|one| shown(message, Some(one))).collect::<Vec<_>>());
+            let expected: Option<Vec<String>> =
+                expected.map(|all| all.into_iter().map(str::to_owned).collect());
+            assert_eq!(found, expected, "{message}");
+        }
     }
 
     #[test]

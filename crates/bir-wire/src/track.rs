@@ -389,6 +389,7 @@ fn exact(place: Place, key: &[u8]) -> Option<Field> {
         },
         Place::Meta => match key {
             b"progressToken" => Some(Field::ProgressToken),
+            b"bir/callId" => Some(Field::BirCallId),
             b"callId" => Some(Field::CallId),
             b"claudecode/toolUseId" => Some(Field::ToolUseId),
             b"io.modelcontextprotocol/protocolVersion" => Some(Field::ProtocolVersion),

@@ -196,6 +196,7 @@ fn every_field_is_found_in_its_place_only() {
             &[
                 ("progressToken", Field::ProgressToken),
                 ("callId", Field::CallId),
+                ("bir/callId", Field::BirCallId),
                 ("claudecode/toolUseId", Field::ToolUseId),
                 ("io.modelcontextprotocol/protocolVersion", Field::ProtocolVersion),
                 ("io.modelcontextprotocol/clientInfo", Field::ClientInfo),

@@ -1,6 +1,46 @@
 //! From what hooks and proxies tell to the rows of runs. Pure: the time comes with each entry, and what is to be kept goes out
 //! as effects. The same entries in the same order make the same effects under the same ids, so that a journal of entries is all
 //! that has to survive.
+//!
+//! ```text
+//!             ┌─ hooks ────▶ sessions ─▶ runs ─▶ calls ─┐
+//!   Entry ────┼─ reports ──▶ proxies ── join ─────┘      ├──▶ Effect
+//!             └─ time ─────▶ timers ──▶ finish ──────────┘
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | `state` | [`Book`]: all state, and who may change it |
+//! | `hooks`, `reports` | what each kind of entry does |
+//! | `session`, `run`, `call`, `proxies` | the state, one noun each |
+//! | `join` | when two views are of one call |
+//! | `finish` | how a run ends |
+//! | `ids`, `heard`, `timers`, `own_calls`, `inject` | ids that derive, what was told twice, deadlines, what is no step, ids for calls |
+//!
+//! Time moves with entries and with [`Book::tick`] alike, and each deadline is met at its own time: whether somebody ticked
+//! in between makes no difference to the rows.
+
+mod call;
+mod finish;
+mod heard;
+mod hooks;
+mod ids;
+mod inject;
+mod join;
+mod own_calls;
+mod proxies;
+mod reports;
+mod run;
+mod session;
+mod state;
+#[cfg(test)]
+mod tests;
+mod timers;
+mod view;
+
+pub use inject::{Decision, Injection};
+pub use state::{Book, Options};
+pub use view::{ProxyView, SessionView, View};
 
 use bir_model::RunId;
 use bir_model::control::{HookEvent, HookReply, ProxyReport, Registered, Registration};
@@ -67,7 +107,8 @@ pub enum Effect {
     Begin(SafeRecord),
     /// A record of a run that has begun.
     Append(SafeRecord),
-    /// What does the transcript say of this turn? Answered by [`EntryWhat::Transcript`], at once.
+    /// What does the transcript say of this turn? Answered by [`EntryWhat::Transcript`], at once: as soon as all effects of
+    /// the same call are carried out. Without an answer the run is finished by a tick five seconds later.
     Ask {
         /// The run.
         run: RunId,
@@ -82,7 +123,8 @@ pub enum Effect {
     },
     /// The run takes no more records; its writer may go.
     End(RunId),
-    /// Entries of this session that came before are of no use any more, but for those that the book repeats when asked.
+    /// No run of this session is open. Entries of it that came before are of no use any more, but for what
+    /// [`Book::essence`] gives.
     Settled {
         /// The session.
         session: String,

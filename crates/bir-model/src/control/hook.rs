@@ -80,6 +80,9 @@ pub struct HookEvent<P = Told> {
     pub host_pids: Vec<u32>,
     /// How the host's calls are joined with a proxy's.
     pub join: Join,
+    /// `default`, `plan`, `bypassPermissions` …, as the host says; in `plan` nothing is decided for the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<String>,
     /// When the hook began, ms since the Unix epoch.
     pub at: u64,
     /// What happened.
@@ -148,8 +151,8 @@ pub enum HookWhat<P = Told> {
     AgentStart,
     /// A sub-agent ended, for now.
     AgentStop {
-        /// Its own record.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        /// Its own record. The session's stands beside it on the wire.
+        #[serde(rename = "agentTranscript", default, skip_serializing_if = "Option::is_none")]
         transcript: Option<PathBuf>,
     },
     /// The model has answered; work in the background may go on.
@@ -285,6 +288,7 @@ impl<P> HookEvent<P> {
             transcript: self.transcript,
             host_pids: self.host_pids,
             join: self.join,
+            permission_mode: self.permission_mode,
             at: self.at,
             what: self.what.map(each),
         }
@@ -344,5 +348,31 @@ impl<P> HookCall<P> {
             input: self.input.map(|input| each(PayloadKind::Json, input)),
             fingerprint: self.fingerprint,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_records_of_a_session_and_of_its_agent_keep_apart() {
+        let event: HookEvent = HookEvent {
+            id: "e".into(),
+            host: HostInfo::default(),
+            via: "claude-code".into(),
+            session_id: "s".into(),
+            turn_id: None,
+            agent_id: Some("a".into()),
+            cwd: "/w".into(),
+            transcript: Some("/t/s.jsonl".into()),
+            host_pids: Vec::new(),
+            join: Join::CallId,
+            permission_mode: Some("plan".into()),
+            at: 1,
+            what: HookWhat::AgentStop { transcript: Some("/t/a.jsonl".into()) },
+        };
+        let json = serde_json::to_string(&event).unwrap();
+        assert_eq!(serde_json::from_str::<HookEvent>(&json).unwrap(), event);
     }
 }

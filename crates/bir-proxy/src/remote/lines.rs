@@ -47,13 +47,7 @@ impl Lines {
     pub(crate) async fn feed(&mut self, chunk: &[u8], upstream: &HttpUpstream<Desk>, desk: &Desk) {
         for piece in bir_wire::split(chunk) {
             if piece.end && self.is_between_lines() {
-                let bytes = Bytes::copy_from_slice(piece.bytes);
-                let message = self.scanner.finish_whole(&bytes);
-                if message.kind() != Kind::Blank {
-                    desk.observe(Direction::HostToUpstream, &message);
-                    upstream.send(bytes.clone(), &message).await;
-                }
-                self.scanner.reset();
+                self.whole(Bytes::copy_from_slice(piece.bytes), upstream, desk).await;
             } else {
                 self.part(piece.bytes, upstream).await;
                 if piece.end {
@@ -137,14 +131,25 @@ impl Lines {
         } else {
             let bytes = Bytes::from(std::mem::take(&mut self.held));
             self.scanner.reset();
-            let message = self.scanner.finish_whole(&bytes);
-            if message.kind() != Kind::Blank {
-                desk.observe(Direction::HostToUpstream, &message);
-                upstream.send(bytes.clone(), &message).await;
-            }
+            self.whole(bytes, upstream, desk).await;
         }
         self.scanner.reset();
         self.next_look = MAX_HELD;
+    }
+
+    /// One message that is held as a whole.
+    async fn whole(&mut self, bytes: Bytes, upstream: &HttpUpstream<Desk>, desk: &Desk) {
+        let message = self.scanner.finish_whole(&bytes);
+        if let Some(stripped) = desk.strip(&message) {
+            let mut scanner = Scanner::default();
+            let message = scanner.finish_whole(&stripped);
+            desk.observe(Direction::HostToUpstream, &message);
+            upstream.send(stripped.clone(), &message).await;
+        } else if message.kind() != Kind::Blank {
+            desk.observe(Direction::HostToUpstream, &message);
+            upstream.send(bytes.clone(), &message).await;
+        }
+        self.scanner.reset();
     }
 
     /// Answers the requests in `chunk` with an error. Returns whether there was one.

@@ -37,6 +37,7 @@ use self::outside::{Outside, allow_connections};
 use self::pen::Pen;
 use self::pipe::Source;
 pub(crate) use self::settings::{Prepared, Settings, prepare};
+use crate::call_ids::CallIds;
 use crate::{exit, log};
 
 /// How long requests in flight may take once the host has closed stdin and goes on reading: as long as in front of a
@@ -47,7 +48,7 @@ const FAREWELL: Duration = Duration::from_secs(30);
 const STUCK: Duration = Duration::from_secs(10);
 
 /// Relays until the session is over. Returns the exit status.
-pub(crate) fn run(prepared: Prepared, tap: Option<Box<dyn Tap>>) -> u8 {
+pub(crate) fn run(prepared: Prepared, call_ids: Option<CallIds>, tap: Option<Box<dyn Tap>>) -> u8 {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -55,13 +56,13 @@ pub(crate) fn run(prepared: Prepared, tap: Option<Box<dyn Tap>>) -> u8 {
             return exit::UPSTREAM;
         }
     };
-    let code = runtime.block_on(relay(prepared, tap));
+    let code = runtime.block_on(relay(prepared, call_ids, tap));
     // A name that is being looked up on another thread is not worth waiting for.
     runtime.shutdown_background();
     code
 }
 
-async fn relay(mut prepared: Prepared, tap: Option<Box<dyn Tap>>) -> u8 {
+async fn relay(mut prepared: Prepared, call_ids: Option<CallIds>, tap: Option<Box<dyn Tap>>) -> u8 {
     let mut conversation = Conversation::new(SystemClock);
     prepared.options.keep = if tap.is_some() { MAX_COPY } else { 0 };
     let keep = prepared.options.keep;
@@ -70,7 +71,7 @@ async fn relay(mut prepared: Prepared, tap: Option<Box<dyn Tap>>) -> u8 {
     }
     allow_connections();
     let stay_up = prepared.stay_up;
-    let desk = Desk::new(conversation, Pen::stdout());
+    let desk = Desk::new(conversation, Pen::stdout(), call_ids);
     let upstream = HttpUpstream::new(prepared.options, desk.clone());
     let mut outside = Outside::watch();
     let code = tokio::select! {

@@ -38,6 +38,14 @@ pub(crate) trait Sink {
     /// A message is complete; none of its held bytes, or not the last of its streamed bytes, has gone on yet.
     /// A verdict on a message that streamed comes too late and is ignored.
     fn message(&mut self, message: &Message<'_>) -> Verdict;
+    /// What goes on in place of the message of which the verdict was just given; `None`: it goes on as it came.
+    fn edited(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+    /// Whether a line of so many bytes and more is held all the same, since it may have to be edited.
+    fn holds(&self, _length: usize) -> bool {
+        false
+    }
     /// A message that is too long to be held is about to stream. `false`: it is held all the same, since a verdict on it
     /// is needed.
     fn streams(&mut self) -> bool;
@@ -111,7 +119,8 @@ impl Flow {
                 if matches!(message.kind(), bir_wire::Kind::NotJson(_)) && self.rules.frames_only {
                     sink.noise(&held, true);
                 } else if sink.message(&message) != Verdict::Swallow {
-                    sink.forward(&held)?;
+                    let edited = sink.edited();
+                    sink.forward(edited.as_deref().unwrap_or(&held))?;
                 }
             }
             State::Streaming => {
@@ -144,7 +153,17 @@ impl Flow {
             sink.oversized(&message);
             return Ok(());
         }
-        match sink.message(&message) {
+        let verdict = sink.message(&message);
+        if verdict != Verdict::Swallow
+            && let Some(edited) = sink.edited()
+        {
+            if verdict == Verdict::ForwardAlone {
+                *run = 0..0;
+            }
+            flush(chunk, run, sink)?;
+            return sink.forward(&edited);
+        }
+        match verdict {
             Verdict::ForwardAlone => *run = here,
             Verdict::Forward if run.start == run.end => *run = here,
             Verdict::Forward => run.end = here.end,
@@ -200,13 +219,16 @@ impl Flow {
         if end && !(too_long && self.rules.max_message.is_some()) {
             self.scanner.reset();
             let verdict = sink.message(&self.scanner.finish_whole(&self.held));
-            let forwarded = if verdict != Verdict::Swallow { sink.forward(&self.held) } else { Ok(()) };
+            let edited = sink.edited();
+            let line = edited.as_deref().unwrap_or(&self.held);
+            let forwarded = if verdict != Verdict::Swallow { sink.forward(line) } else { Ok(()) };
             // Worth keeping for the next split line, unless one long line made it large.
             self.held.clear();
             self.held.shrink_to(HOLD);
             return forwarded;
         }
-        if too_long && (self.rules.max_message.is_some() || sink.streams()) {
+        let is_held = self.rules.max_message.is_none() && sink.holds(self.held.len());
+        if too_long && !is_held && (self.rules.max_message.is_some() || sink.streams()) {
             return self.release(end, sink);
         }
         Ok(())

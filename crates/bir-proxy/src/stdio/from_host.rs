@@ -4,6 +4,7 @@ use super::Event;
 use super::flow::{Sink, Verdict};
 use super::handshake::Opening;
 use super::shared::Shared;
+use crate::call_ids::{MOST_HELD, Stripped};
 use crate::{answer, log};
 use bir_model::Direction;
 use bir_wire::{Field, Kind, Limits, Message, Scanner};
@@ -19,11 +20,19 @@ pub(super) struct FromHost<'a> {
     generation: u32,
     /// A long message is passing, and its beginning went to the child of this generation.
     streaming: Option<u32>,
+    /// What goes on in place of the message that is passing.
+    edited: Option<Vec<u8>>,
 }
 
 impl<'a> FromHost<'a> {
     pub(super) fn new(shared: &'a Shared) -> Self {
-        Self { shared, answers: Scanner::new(Limits::default()), generation: 0, streaming: None }
+        Self {
+            shared,
+            answers: Scanner::new(Limits::default()),
+            generation: 0,
+            streaming: None,
+            edited: None,
+        }
     }
 
     /// While the upstream sleeps: answers an opening from the cache, and wakes the upstream for anything else.
@@ -52,28 +61,12 @@ impl<'a> FromHost<'a> {
         Verdict::Forward
     }
 
-    fn wake(&self, opening: bool) {
-        let (started, wait) = sync_channel(1);
-        self.shared.tell(Event::Wake(Wake { opening, started }));
-        // The supervisor answers within its own budget or ends the process.
-        let _ = wait.recv();
-    }
-}
-
-/// The pump asks the supervisor to start a sleeping upstream.
-pub(super) struct Wake {
-    /// The message that needs it is an opening itself, so none is repeated before it.
-    pub(super) opening: bool,
-    pub(super) started: SyncSender<()>,
-}
-
-impl Sink for FromHost<'_> {
-    fn message(&mut self, message: &Message<'_>) -> Verdict {
+    fn pass(&mut self, message: &Message<'_>, ids: Vec<Option<String>>) -> Verdict {
         let shared = self.shared;
         if shared.conversation().is_orphan(message) {
             return Verdict::Swallow;
         }
-        let (_, generation) = shared.observe(Direction::HostToUpstream, message);
+        let (_, generation) = shared.observe_named(Direction::HostToUpstream, message, ids);
         let began = self.streaming.take();
         let before = std::mem::replace(&mut self.generation, began.unwrap_or(generation));
         if message.kind() == Kind::Request && !shared.seen.asked.swap(true, Ordering::Relaxed) {
@@ -104,6 +97,41 @@ impl Sink for FromHost<'_> {
         }
         // What was read in one piece is not always for one child.
         if before == generation { Verdict::Forward } else { Verdict::ForwardAlone }
+    }
+
+    fn wake(&self, opening: bool) {
+        let (started, wait) = sync_channel(1);
+        self.shared.tell(Event::Wake(Wake { opening, started }));
+        // The supervisor answers within its own budget or ends the process.
+        let _ = wait.recv();
+    }
+}
+
+/// The pump asks the supervisor to start a sleeping upstream.
+pub(super) struct Wake {
+    /// The message that needs it is an opening itself, so none is repeated before it.
+    pub(super) opening: bool,
+    pub(super) started: SyncSender<()>,
+}
+
+impl Sink for FromHost<'_> {
+    fn message(&mut self, message: &Message<'_>) -> Verdict {
+        // The beginning of a message that streams has gone already.
+        let call_ids = self.shared.call_ids.as_ref().filter(|_| self.streaming.is_none());
+        let Some(Stripped { line, ids }) = call_ids.and_then(|call_ids| call_ids.strip(message)) else {
+            return self.pass(message, Vec::new());
+        };
+        let verdict = self.pass(&Scanner::default().finish_whole(&line), ids);
+        self.edited = (verdict != Verdict::Swallow).then_some(line);
+        verdict
+    }
+
+    fn edited(&mut self) -> Option<Vec<u8>> {
+        self.edited.take()
+    }
+
+    fn holds(&self, length: usize) -> bool {
+        self.shared.call_ids.is_some() && length <= MOST_HELD
     }
 
     fn streams(&mut self) -> bool {

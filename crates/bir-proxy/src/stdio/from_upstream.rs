@@ -5,6 +5,7 @@ use super::flow::{Sink, Verdict};
 use super::handshake::answer_member;
 use super::noise::LineLog;
 use super::shared::Shared;
+use crate::call_ids::MOST_HELD;
 use crate::{answer, log};
 use bir_model::Direction;
 use bir_tap::Asked;
@@ -16,11 +17,16 @@ use std::sync::atomic::Ordering;
 pub(super) struct FromUpstream<'a> {
     shared: &'a Shared,
     noise: LineLog,
+    /// A long message is passing.
+    streaming: bool,
+    /// What goes on in place of the message that is passing.
+    edited: Option<Vec<u8>>,
 }
 
 impl<'a> FromUpstream<'a> {
     pub(super) fn new(shared: &'a Shared) -> Self {
-        Self { shared, noise: LineLog::new(format!("[{} stdout] ", shared.server_name)) }
+        let noise = LineLog::new(format!("[{} stdout] ", shared.server_name));
+        Self { shared, noise, streaming: false, edited: None }
     }
 
     /// An opening was answered: the answer is for later starts, and what was accepted for a restart.
@@ -56,6 +62,7 @@ fn is_worth_keeping(asked: Asked, envelope: &Envelope) -> bool {
 impl Sink for FromUpstream<'_> {
     fn message(&mut self, message: &Message<'_>) -> Verdict {
         let shared = self.shared;
+        let streamed = std::mem::take(&mut self.streaming);
         if shared.seen.unusable.load(Ordering::Relaxed) {
             return Verdict::Swallow;
         }
@@ -92,12 +99,24 @@ impl Sink for FromUpstream<'_> {
         {
             self.keep_handshake(asked, message);
         }
+        if answered == Some(Asked::ToolsList) && !streamed && message.is_whole() {
+            self.edited = shared.call_ids.as_ref().and_then(|call_ids| call_ids.declare(message.head()));
+        }
         Verdict::Forward
+    }
+
+    fn edited(&mut self) -> Option<Vec<u8>> {
+        self.edited.take()
+    }
+
+    fn holds(&self, length: usize) -> bool {
+        self.shared.call_ids.is_some() && length <= MOST_HELD
     }
 
     /// Our own request's answer must not reach the host, however long it is.
     fn streams(&mut self) -> bool {
-        !self.shared.awaits_own_answer()
+        self.streaming = !self.shared.awaits_own_answer();
+        self.streaming
     }
 
     fn forward(&mut self, bytes: &[u8]) -> io::Result<()> {

@@ -26,6 +26,7 @@ mod supervisor;
 #[cfg(test)]
 mod tests;
 
+use crate::call_ids::CallIds;
 use bir_model::ServerName;
 use bir_tap::Tap;
 use bir_upstream::child::{ChildCommand, Signal};
@@ -46,6 +47,8 @@ pub(crate) struct Options {
     pub(crate) stay_up: bool,
     /// Largest message of the upstream in bytes.
     pub(crate) max_message: Option<usize>,
+    /// Ids that come in the arguments are taken out.
+    pub(crate) call_ids: Option<CallIds>,
     pub(crate) tap: Option<Box<dyn Tap>>,
 }
 

@@ -3,6 +3,7 @@
 use super::ends::{HostEnd, UpstreamEnd};
 use super::handshake::{Cache, Memory, Opening};
 use super::{Event, OWN_IDS};
+use crate::call_ids::CallIds;
 use crate::{answer, log};
 use bir_model::{Direction, ServerName};
 use bir_tap::{Asked, Conversation, SystemClock};
@@ -40,6 +41,8 @@ pub(super) struct Shared {
     pub(super) stays_up: bool,
     /// The host's handshake is kept, to be repeated.
     pub(super) keeps_handshake: bool,
+    /// Ids that come in the arguments are taken out.
+    pub(super) call_ids: Option<CallIds>,
     /// The upstream waits to be started by the first message that needs it.
     pub(super) sleeping: AtomicBool,
     /// The host was told the handshake of an earlier start.
@@ -73,6 +76,7 @@ impl Shared {
             gone: AtomicBool::new(false),
             stays_up,
             keeps_handshake,
+            call_ids: None,
             sleeping: AtomicBool::new(cache.as_ref().is_some_and(|cache| !cache.is_empty())),
             told_from_cache: AtomicBool::new(false),
             generation: AtomicU32::new(0),
@@ -158,7 +162,20 @@ impl Shared {
 
     /// Shows a message to the conversation.
     pub(super) fn observe(&self, direction: Direction, message: &Message<'_>) -> (Option<Asked>, u32) {
+        self.observe_named(direction, message, Vec::new())
+    }
+
+    /// As [`Shared::observe`], with the ids of its calls.
+    pub(super) fn observe_named(
+        &self,
+        direction: Direction,
+        message: &Message<'_>,
+        ids: Vec<Option<String>>,
+    ) -> (Option<Asked>, u32) {
         let mut conversation = self.conversation();
+        if !ids.is_empty() {
+            conversation.name_calls(ids);
+        }
         let generation = self.generation.load(Ordering::Relaxed);
         let answered = conversation.observe(direction, message);
         if conversation.lost_tap() {

@@ -1,6 +1,7 @@
 //! What the recorder's logic sees of redactor, spool and shipper.
 
 use crate::{Raw, Redacted, SafeRecord};
+use bir_model::control::Compared;
 use std::time::Duration;
 
 /// Takes secrets out, and knows what is not to be recorded at all.
@@ -9,6 +10,8 @@ pub(super) trait Scrub {
     fn payload(&self, raw: Raw<'_>) -> Redacted;
     /// A name: of a tool, of a host, of a call.
     fn name(&self, text: &str) -> String;
+    /// What stands for a whole JSON value where it is compared with others.
+    fn compared(&self, json: &[u8]) -> Option<Compared>;
     /// Whether calls like this one are not to be recorded (`record.exclude`).
     fn excludes(&self, tool: &str, arguments: Option<Raw<'_>>) -> bool;
 }

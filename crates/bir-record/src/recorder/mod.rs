@@ -1,10 +1,13 @@
 //! Recording beside a relay, and never in its way.
 //!
 //! ```text
-//!   relay ── ProxyTap ──▶ Queue ──▶ recorder thread ──────────────────────────▶ Keep (spool, shipper)
-//!            copies,      bounded,      Negotiation: may this be kept at all?
-//!            returns      4 MiB         Runs: which run, which rows; Scrub: without secrets
+//!   relay ── ProxyTap ──▶ Queue ──▶ recorder thread ─┬─ Bound: Reports ──▶ Link (control server, else inbox)
+//!            copies,      bounded,   Negotiation: who  └─ Alone: Runs ─────▶ Keep (spool, shipper)
+//!            returns      4 MiB      owns the run?        Scrub: without secrets, before either
 //! ```
+//!
+//! Each call goes one of the two ways with all that is known of it: where its beginning went. So a call that is open when the
+//! control server goes or comes is in one run, and in no other.
 //!
 //! The tap owns nothing but its end of the queue. The thread owns the run; it is started by the first `tools/call`, since
 //! hosts start servers for health checks too. It works in groups: after a call it naps for [`NAP`], so that on one core the
@@ -18,14 +21,22 @@
 //! | `tap` | the relay's end |
 //! | `runs` | from calls to rows of a run; pure |
 //! | `rows` | how a row looks |
+//! | `reports` | from calls to what a control server is told; pure |
+//! | `backlog` | reports that nobody has taken yet; pure |
+//! | `bound` | telling them, and what becomes of what nobody takes |
+//! | `link` | what the thread sees of a control server and the inbox: a trait |
 //! | `negotiation` | which tier, from when on, and when to look again; pure |
 //! | `worker` | the thread |
 //! | `keep` | what the others see of redactor and spool: traits, with fakes in the tests |
 //! | `store` | the real ones |
 
+mod backlog;
+mod bound;
 mod keep;
+mod link;
 mod negotiation;
 mod queue;
+mod reports;
 mod rows;
 mod runs;
 mod store;
@@ -35,11 +46,14 @@ mod tests;
 mod told;
 mod worker;
 
+use bir_model::control::Registration;
 use queue::Queue;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+pub use link::{Fate, Heard, Link, Parcel};
 pub use negotiation::{Scope, Sighting};
 pub use tap::ProxyTap;
 
@@ -54,7 +68,7 @@ pub const NAP: Duration = Duration::from_millis(2);
 const DRAIN: Duration = Duration::from_millis(500);
 /// The same when a signal ends the relay: the host gives about 100 ms between two of them.
 const DRAIN_ON_SIGNAL: Duration = Duration::from_millis(60);
-/// How long the end of the relay waits for the hub.
+/// How long the end of the relay waits for the hub or the control server.
 const LAST_SHIPMENT: Duration = Duration::from_millis(250);
 
 /// How much is said; the caller's log decides whether.
@@ -72,8 +86,6 @@ pub enum Level {
 pub trait Surroundings: Send {
     /// The project: the git root of the working directory, else that directory, absolute.
     fn project(&mut self) -> Option<PathBuf>;
-    /// Looks for a control server, without waiting for an answer: what an earlier look asked for counts too.
-    fn look(&mut self) -> Sighting;
     /// Whether the recorder is switched off here and now.
     fn is_off(&mut self) -> bool;
 }
@@ -91,6 +103,14 @@ pub struct Options {
     pub scope: Scope,
     /// The state directory; without one nothing can be kept.
     pub state_dir: Option<PathBuf>,
+    /// Who reports to a control server; what the handshake tells and the id are filled in.
+    pub registration: Registration,
+    /// Where ids may come in the arguments: whether a control server may put one there, so that tools have to declare it. As
+    /// it is here counts until more is known; the recorder keeps it up to date, and introduces itself when the host asks
+    /// which tools there are.
+    pub takes_call_ids: Option<Arc<AtomicBool>>,
+    /// The way to a control server.
+    pub link: Box<dyn Link>,
     /// The program around it.
     pub surroundings: Box<dyn Surroundings>,
     /// Its log.
@@ -117,11 +137,12 @@ impl Recorder {
         if options.standalone || options.scope != Scope::User {
             queue.is_decided();
         }
+        let early = options.takes_call_ids.is_some();
         let start = {
             let queue = Arc::clone(&queue);
             move || worker::start(queue, options)
         };
-        let tap = ProxyTap::new(Arc::clone(&queue), Box::new(start));
+        let tap = ProxyTap::new(Arc::clone(&queue), Box::new(start), early);
         (Self(queue), tap)
     }
 

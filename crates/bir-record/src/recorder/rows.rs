@@ -10,6 +10,9 @@ use serde_json::Value as Json;
 /// Longest name that is kept, in bytes.
 const LONGEST_NAME: usize = 256;
 
+/// Most rounds of one call that are kept; of the others the last is.
+pub(super) const MOST_LEGS: usize = 64;
+
 /// A call as both of its rows name it.
 #[derive(Debug, Clone)]
 pub(super) struct Call {

@@ -7,13 +7,13 @@
 //! ```
 //!
 //! A run ends with the connection, when the recorder is switched off, or after [`IDLE`] without a call; a call that is open
-//! then ends as `unknown`. The next call begins another run. A call whose beginning was not seen is not recorded.
+//! then ends as `unknown`. Where a control server takes over, the run ends with the last of its calls. The next call begins another run. A call whose beginning was not seen is not recorded.
 
 use super::keep::{Keep, Scrub};
-use super::rows::{Call, name, parties};
+use super::rows::{Call, MOST_LEGS, name, parties};
 use super::told::{Opening, Told, Value, What};
 use crate::{SafeLeg, SafePayload, SafeRecord};
-use bir_model::record::{EndReason, Finish, Lost, RunStart, StepType};
+use bir_model::record::{EndReason, Finish, HostInfo, Lost, RunStart, ServerInfo, StepType};
 use bir_model::{Outcome, RunId, StepId, Tier};
 use bir_tap::{CallKey, Moment};
 use std::collections::BTreeMap;
@@ -25,14 +25,13 @@ pub(super) const IDLE: Duration = Duration::from_secs(30 * 60);
 /// What records, as the seeds name it.
 const FRAMEWORK: &str = "baseinstrunner";
 
-/// Most rounds of one call that are kept; of the others the last is.
-const MOST_LEGS: usize = 64;
-
 /// Why something was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Why {
     Backlog,
     Disk,
+    /// Nothing that is known of: the control server is gone, and what it was told stands in another run.
+    Downgrade,
 }
 
 impl Why {
@@ -40,6 +39,7 @@ impl Why {
         match self {
             Self::Backlog => "backlog",
             Self::Disk => "disk",
+            Self::Downgrade => "downgrade",
         }
     }
 }
@@ -59,6 +59,8 @@ struct Run {
     open: BTreeMap<CallKey, Open>,
     /// When the last call began or ended.
     last: Instant,
+    /// It takes no new calls, and is over with the last that is open.
+    closing: bool,
 }
 
 struct Open {
@@ -87,6 +89,32 @@ impl Runs {
     /// How the connection was opened; counts for the next run.
     pub(super) fn opened(&mut self, opening: Opening) {
         self.opening = Some(opening);
+    }
+
+    /// Who speaks with whom.
+    pub(super) fn parties(&self, scrub: &impl Scrub) -> (Option<HostInfo>, ServerInfo) {
+        parties(scrub, &self.server, self.opening.as_ref())
+    }
+
+    /// Whether this call is open in the run.
+    pub(super) fn has(&self, call: CallKey) -> bool {
+        self.run.as_ref().is_some_and(|run| run.open.contains_key(&call))
+    }
+
+    /// What begins from now on is told to a control server; what is open ends here.
+    pub(super) fn leaves(&mut self, at: Moment, keep: &mut impl Keep) {
+        if let Some(run) = &mut self.run {
+            run.closing = true;
+            self.end_if_left(at, keep);
+        }
+    }
+
+    /// The control server is gone, and what begins from now on stands in a run of its own, which says so.
+    pub(super) fn downgraded(&mut self) {
+        self.unsaid.entry(Why::Downgrade).or_default();
+        if let Some(run) = &mut self.run {
+            run.closing = false;
+        }
     }
 
     /// One event of a call.
@@ -195,6 +223,7 @@ impl Runs {
         if self.run.is_none() && !self.begin_run(at, scrub, keep) {
             return self.unkept(1);
         }
+        self.say_losses(at, keep);
         let Some(run) = &mut self.run else { return };
         let call = Call {
             selected: StepId::new(),
@@ -212,7 +241,7 @@ impl Runs {
 
     fn begin_run(&mut self, at: Moment, scrub: &impl Scrub, keep: &mut impl Keep) -> bool {
         let id = RunId::new();
-        let (host, server) = parties(scrub, &self.server, self.opening.as_ref());
+        let (host, server) = self.parties(scrub);
         let start = RunStart {
             id,
             tier: Tier::Standalone,
@@ -228,8 +257,7 @@ impl Runs {
         if !keep.begin(SafeRecord::run(start, None)) {
             return false;
         }
-        self.run = Some(Run { id, next_call: 0, open: BTreeMap::new(), last: at.instant });
-        self.say_losses(at, keep);
+        self.run = Some(Run { id, next_call: 0, open: BTreeMap::new(), last: at.instant, closing: false });
         true
     }
 
@@ -250,6 +278,13 @@ impl Runs {
         row.duration_us = Some(u64::try_from(at.since(&open.began).as_micros()).unwrap_or(u64::MAX));
         row.ambiguous = ambiguous;
         keep.append(SafeRecord::step(row, SafePayload { legs: open.legs, ..payload }));
+        self.end_if_left(at, keep);
+    }
+
+    fn end_if_left(&mut self, at: Moment, keep: &mut impl Keep) {
+        if self.run.as_ref().is_some_and(|run| run.closing && run.open.is_empty()) {
+            self.finish(EndReason::Closed, at, keep);
+        }
     }
 
     fn open(&mut self, call: CallKey, at: Moment) -> Option<&mut Open> {

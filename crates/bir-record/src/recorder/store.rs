@@ -3,11 +3,13 @@
 use super::keep::{Keep, Open, Scrub};
 use super::worker::REOPEN_EVERY;
 use super::{Level, Say};
-use crate::config::{Config, Exclude, Loaded};
-use crate::redact::{RedactionKey, Redactor, UnsyncedKey};
+use crate::exclude::{Call, Exclusions};
+use crate::opened::{OpenError, Opened};
+use crate::redact::{Redactor, UnsyncedKey};
 use crate::ship::{self, ShipOptions, Shipper};
 use crate::spool::{RunWriter, Spool};
 use crate::{Raw, Redacted, SafeRecord};
+use bir_model::control::Compared;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -36,28 +38,24 @@ impl Open for Store {
     fn open(&mut self, warn: &mut dyn FnMut(&str)) -> Result<(Scrubber, Keeper), String> {
         let dir = &self.dir;
         let in_dir = |e: std::io::Error| format!("the state directory {} cannot be used: {e}", dir.display());
-        bir_home::ensure(dir).map_err(in_dir)?;
-        let Loaded { config, warnings, unclear } = Config::load(dir);
-        warnings.iter().for_each(|warning| warn(warning));
-        // Its owner may want something kept out that nobody can read.
-        if let Some(why) = unclear {
-            return Err(format!(
+        let mut opened = Opened::open(dir).map_err(|why| match why {
+            OpenError::Dir(e) => in_dir(e),
+            // Its owner may want something kept out that nobody can read.
+            OpenError::Unclear(why) => format!(
                 "{why}; mend the file in {}, and recording goes on by itself within {} s",
                 dir.display(),
                 REOPEN_EVERY.as_secs()
-            ));
-        }
-        let mut key = RedactionKey::load_or_create(dir).map_err(in_dir)?;
-        let unsynced_key = key.take_unsynced();
-        let (redactor, warnings) = Redactor::new(key, config.redact);
-        warnings.iter().for_each(|warning| warn(warning));
+            ),
+        })?;
+        opened.warnings.iter().for_each(|warning| warn(warning));
+        let unsynced_key = opened.unsynced_key.take();
+        let Opened { redactor, exclude, record, hub, .. } = opened;
         let here = std::env::current_dir().unwrap_or_default();
-        let scrubber =
-            Scrubber { redactor, exclude: config.record.exclude, server: self.server.clone(), here };
+        let scrubber = Scrubber { redactor, exclude, server: self.server.clone(), here };
         let keeper = Keeper {
             dir: dir.clone(),
-            spool: Spool::new(dir, config.record.spool_limit),
-            hub: config.hub,
+            spool: Spool::new(dir, record.spool_limit),
+            hub,
             say: Arc::clone(&self.say),
             writer: None,
             refused: false,
@@ -75,7 +73,7 @@ impl Open for Store {
 /// The redactor, and what is not to be recorded.
 pub(super) struct Scrubber {
     redactor: Redactor,
-    exclude: Vec<Exclude>,
+    exclude: Exclusions,
     server: String,
     here: PathBuf,
 }
@@ -89,29 +87,14 @@ impl Scrub for Scrubber {
         self.redactor.name(text)
     }
 
-    fn excludes(&self, tool: &str, arguments: Option<Raw<'_>>) -> bool {
-        if self.exclude.is_empty() {
-            return false;
-        }
-        let by_path = self.exclude.iter().any(|exclude| matches!(exclude, Exclude::Path(_)));
-        let texts = arguments.filter(|_| by_path).map(|raw| strings(raw.head)).unwrap_or_default();
-        self.exclude.iter().any(|exclude| exclude.covers(&self.server, tool, &self.here, &texts))
+    fn compared(&self, json: &[u8]) -> Option<Compared> {
+        self.redactor.compared(json)
     }
-}
 
-/// Every string of a JSON value, names of members too, also where the value is cut off.
-fn strings(json: &[u8]) -> Vec<String> {
-    let (mut found, mut at) = (Vec::new(), 0);
-    while let Some(begin) = json[at..].iter().position(|&b| b == b'"').map(|n| at + n) {
-        let mut end = begin + 1;
-        while let Some(&b) = json.get(end).filter(|&&b| b != b'"') {
-            end += if b == b'\\' { 2 } else { 1 };
-        }
-        let Some(token) = json.get(begin..=end) else { break };
-        found.extend(serde_json::from_slice::<String>(token).ok());
-        at = end + 1;
+    fn excludes(&self, tool: &str, arguments: Option<Raw<'_>>) -> bool {
+        let call = Call { server: Some(&self.server), tools: &[tool], here: &self.here, arguments };
+        self.exclude.covers(&call)
     }
-    found
 }
 
 /// The spool and the shipper.
@@ -230,20 +213,5 @@ impl Keep for Keeper {
         if let Some(shipper) = self.shipper.take() {
             shipper.close(budget);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::strings;
-
-    #[test]
-    fn strings_are_found_wherever_they_stand() {
-        let json = br#"{"path":"/a/.env","n":[1,"b\"\u0041",{"k":null}],"cut":"/b/.e"#;
-        assert_eq!(strings(json), ["path", "/a/.env", "n", "b\"A", "k", "cut"]);
-        for broken in [&b"\""[..], b"\"\\", b"", b"{\"a\\", b"\"\xff\"\"x\""] {
-            strings(broken);
-        }
-        assert_eq!(strings(b"\"\xff\"\"x\""), ["x"]);
     }
 }

@@ -16,11 +16,13 @@ pub struct ProxyTap {
     start: Option<Box<dyn FnOnce() + Send>>,
     /// Somebody was named already.
     opened: bool,
+    /// The thread is started as soon as the host asks which tools there are.
+    early: bool,
 }
 
 impl ProxyTap {
-    pub(super) fn new(queue: Arc<Queue>, start: Box<dyn FnOnce() + Send>) -> Self {
-        Self { queue, start: Some(start), opened: false }
+    pub(super) fn new(queue: Arc<Queue>, start: Box<dyn FnOnce() + Send>, early: bool) -> Self {
+        Self { queue, start: Some(start), opened: false, early }
     }
 }
 
@@ -41,6 +43,12 @@ impl Tap for ProxyTap {
                     Vec::new()
                 };
                 return self.queue.opened(Opening { era, client: client.map(<[u8]>::to_vec), result });
+            }
+            Event::ToolsAsked { .. } => {
+                if let Some(start) = self.start.take_if(|_| self.early) {
+                    start();
+                }
+                return;
             }
             _ if self.queue.is_deaf() => return,
             Event::Began { call, tool, host_call_id, arguments, client, at } => {

@@ -1,15 +1,21 @@
-//! The run logic and the thread, with fakes for redactor, spool and surroundings.
+//! The run logic and the thread, with fakes for redactor, spool, control server and surroundings.
 
+mod bound;
+
+use super::bound::Bound;
 use super::keep::{Keep, Open, Scrub};
+use super::link::{Fate, Heard, Link, Parcel};
 use super::negotiation::Negotiation;
 use super::queue::Queue;
 use super::runs::{IDLE, Runs};
 use super::told::{Opening, Told, Value, What};
 use super::{Farewell, Level, ProxyTap, Say, Scope, Sighting, Surroundings, worker};
 use crate::{Raw, Redacted, SafeRecord};
-use bir_model::record::{EndReason, Record, StepType};
+use bir_model::control::{API_VERSION, Compared, ProxyReport, Registration};
+use bir_model::record::{EndReason, Record, ServerInfo, StepType};
 use bir_model::{Era, Outcome};
 use bir_tap::{CallKey, Event, Moment, Payload, Tap};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -24,6 +30,9 @@ impl Scrub for Plain {
     }
     fn name(&self, text: &str) -> String {
         text.replace("secret", "[redacted]")
+    }
+    fn compared(&self, json: &[u8]) -> Option<Compared> {
+        Some(Compared(format!("#{}", String::from_utf8_lossy(json))))
     }
     fn excludes(&self, tool: &str, _: Option<Raw<'_>>) -> bool {
         tool == "hidden"
@@ -344,9 +353,92 @@ impl Open for Fakes {
     }
 }
 
+/// A control server and an inbox, as far as they are seen.
+#[derive(Clone)]
+struct Desk(Arc<Mutex<Inner>>);
+
+struct Inner {
+    /// What a look finds at once.
+    sighting: Sighting,
+    /// What becomes of the next parcels; the last stays.
+    fates: VecDeque<Fate>,
+    /// A parcel that was sent stays on its way.
+    holds: bool,
+    has_moved: bool,
+    inbox_refuses: bool,
+    heard: VecDeque<Heard>,
+    taken: Vec<ProxyReport>,
+    inbox: Vec<ProxyReport>,
+    registrations: Vec<Registration>,
+    looks: usize,
+}
+
+impl Desk {
+    fn new(sighting: Sighting) -> Self {
+        Self(Arc::new(Mutex::new(Inner {
+            sighting,
+            fates: VecDeque::from([Fate::Taken]),
+            holds: false,
+            has_moved: false,
+            inbox_refuses: false,
+            heard: VecDeque::new(),
+            taken: Vec::new(),
+            inbox: Vec::new(),
+            registrations: Vec::new(),
+            looks: 0,
+        })))
+    }
+    fn change(&self, change: impl FnOnce(&mut Inner)) {
+        change(&mut self.0.lock().unwrap());
+    }
+    fn get<T>(&self, get: impl FnOnce(&Inner) -> T) -> T {
+        get(&self.0.lock().unwrap())
+    }
+}
+
+impl Link for Desk {
+    fn look(&mut self) -> Sighting {
+        let inner = &mut *self.0.lock().unwrap();
+        (inner.looks, inner.has_moved) = (inner.looks + 1, false);
+        inner.sighting.clone()
+    }
+    fn has_moved(&mut self) -> bool {
+        self.get(|inner| inner.has_moved)
+    }
+    fn send(&mut self, parcel: Parcel) {
+        let inner = &mut *self.0.lock().unwrap();
+        assert_eq!(parcel.registration.proxy_id, parcel.reports.proxy_id);
+        if inner.holds {
+            return;
+        }
+        let fate = if inner.fates.len() > 1 { inner.fates.pop_front() } else { inner.fates.front().copied() };
+        let fate = fate.unwrap();
+        if fate == Fate::Taken {
+            if inner.registrations.last() != Some(&*parcel.registration) {
+                inner.registrations.push((*parcel.registration).clone());
+            }
+            inner.taken.extend(parcel.reports.reports.iter().cloned());
+        }
+        inner.heard.push_back(Heard::Brought(fate));
+        std::thread::current().unpark();
+    }
+    fn heard(&mut self) -> Option<Heard> {
+        self.0.lock().unwrap().heard.pop_front()
+    }
+    fn leave(&mut self, _: &Registration, reports: Vec<ProxyReport>) -> Result<(), String> {
+        let inner = &mut *self.0.lock().unwrap();
+        if inner.inbox_refuses {
+            return Err("no room".into());
+        }
+        inner.inbox.extend(reports);
+        Ok(())
+    }
+}
+
+const ANSWERS: Sighting = Sighting::Answered { api_version: Some(API_VERSION) };
+
 #[derive(Clone)]
 struct Around {
-    sighting: Arc<Mutex<Sighting>>,
     off: Arc<AtomicBool>,
     said: Arc<Mutex<Vec<String>>>,
 }
@@ -355,11 +447,23 @@ impl Surroundings for Around {
     fn project(&mut self) -> Option<std::path::PathBuf> {
         Some("/p".into())
     }
-    fn look(&mut self) -> Sighting {
-        self.sighting.lock().unwrap().clone()
-    }
     fn is_off(&mut self) -> bool {
         self.off.load(Ordering::Relaxed)
+    }
+}
+
+fn registration() -> Registration {
+    Registration {
+        api_version: API_VERSION,
+        version: "1".into(),
+        proxy_id: String::new(),
+        server: ServerInfo { name: "files".into(), ..ServerInfo::default() },
+        pid: 1,
+        parent_pid: 2,
+        cwd: "/p".into(),
+        host: None,
+        host_session: None,
+        takes_call_id: false,
     }
 }
 
@@ -368,43 +472,66 @@ struct Session {
     tap: ProxyTap,
     queue: Arc<Queue>,
     kept: Kept,
+    desk: Desk,
     opens: Arc<AtomicBool>,
     around: Around,
 }
 
 impl Session {
     fn new(scope: Scope, window: impl FnOnce(Instant) -> Instant + Send + 'static) -> Self {
+        Self::at(scope, Sighting::Nothing, window)
+    }
+
+    /// Where a look finds this.
+    fn at(
+        scope: Scope,
+        sighting: Sighting,
+        window: impl FnOnce(Instant) -> Instant + Send + 'static,
+    ) -> Self {
+        Self::with(scope, sighting, window, None)
+    }
+
+    /// Where ids may come in the arguments.
+    fn with(
+        scope: Scope,
+        sighting: Sighting,
+        window: impl FnOnce(Instant) -> Instant + Send + 'static,
+        takes_call_ids: Option<Arc<AtomicBool>>,
+    ) -> Self {
+        let early = takes_call_ids.is_some();
         let (queue, kept) = (Arc::new(Queue::new()), Kept::default());
-        let around = Around {
-            sighting: Arc::new(Mutex::new(Sighting::Nothing)),
-            off: Arc::default(),
-            said: Arc::default(),
-        };
-        let opens = Arc::new(AtomicBool::new(true));
+        let around = Around { off: Arc::default(), said: Arc::default() };
+        let (opens, desk) = (Arc::new(AtomicBool::new(true)), Desk::new(sighting));
         let start = {
             let (queue, store) = (queue.clone(), Fakes { kept: kept.clone(), opens: opens.clone() });
             let (surroundings, said) = (Box::new(around.clone()), around.said.clone());
             let say: Say = Arc::new(move |_: Level, text: &str| said.lock().unwrap().push(text.into()));
             let negotiate = move |now| Negotiation::new(false, scope, window(now));
-            move || worker::run_on_thread(queue, "files".into(), surroundings, say, Some(store), negotiate)
+            let bound = Bound::new(Box::new(desk.clone()), registration());
+            let (server, store) = ("files".into(), Some(store));
+            let parts = worker::Parts { server, surroundings, say, store, bound, takes_call_ids };
+            move || worker::run_on_thread(queue, parts, negotiate)
         };
-        Self { tap: ProxyTap::new(queue.clone(), Box::new(start)), queue, kept, opens, around }
+        Self { tap: ProxyTap::new(queue.clone(), Box::new(start), early), queue, kept, desk, opens, around }
     }
 
     fn call(&mut self, key: u64, arguments: &str) {
-        let at = || Moment { epoch_ms: 0, instant: Instant::now() };
-        let payload = |text: &'static str| Payload { head: text.as_bytes(), len: text.len() as u64 };
-        let arguments = Payload { head: arguments.as_bytes(), len: arguments.len() as u64 };
-        self.tap.observe(Event::Began {
-            call: CallKey(key),
-            tool: "t".into(),
-            host_call_id: None,
-            arguments: Some(arguments),
-            client: None,
-            at: at(),
-        });
-        let (outcome, answer) = (Outcome::Ok, payload("{}"));
-        self.tap.observe(Event::Ended { call: CallKey(key), outcome, answer, ambiguous: false, at: at() });
+        self.began(key, "t", arguments);
+        self.ended(key);
+    }
+
+    fn began(&mut self, key: u64, tool: &str, arguments: &str) {
+        let at = Moment { epoch_ms: 0, instant: Instant::now() };
+        let arguments = Some(Payload { head: arguments.as_bytes(), len: arguments.len() as u64 });
+        let (call, tool, host_call_id) = (CallKey(key), tool.into(), Some(format!("toolu_{key}").into()));
+        self.tap.observe(Event::Began { call, tool, host_call_id, arguments, client: None, at });
+    }
+
+    fn ended(&mut self, key: u64) {
+        let at = Moment { epoch_ms: 0, instant: Instant::now() };
+        let answer = Payload { head: b"{}", len: 2 };
+        let (call, outcome) = (CallKey(key), Outcome::Ok);
+        self.tap.observe(Event::Ended { call, outcome, answer, ambiguous: false, at });
     }
 
     /// Waits until it is so; fails after half a minute.
@@ -483,8 +610,8 @@ fn while_passthrough_is_possible_nothing_is_opened_and_then_all_is_dropped() {
 
 #[test]
 fn a_sign_of_an_installation_lets_a_user_scope_entry_record() {
-    let mut session = Session::new(Scope::User, |now| now);
-    *session.around.sighting.lock().unwrap() = Sighting::Installed;
+    let long_ago = |now: Instant| now.checked_sub(super::negotiation::WINDOW).unwrap_or(now);
+    let mut session = Session::at(Scope::User, Sighting::Installed, long_ago);
     session.call(0, "{}");
     session.until("it is kept", |s| s.kept.lines().len() == 3);
 }
@@ -509,7 +636,9 @@ fn switching_off_ends_the_run_and_switching_on_begins_another() {
     session.until("it hears again", |s| !s.queue.is_deaf());
     session.call(call + 1, "{}");
     let (lines, _, _) = session.close(Farewell::Clean);
-    assert_eq!(lines[before..], [RUN, "0 selected t in {}", "1 response t ok out {}", "finish Closed"]);
+    let rows = ["0 selected", "1 response"].map(|row| format!("{row} t id toolu_{}", call + 1));
+    let [selected, response] = [format!("{} in {{}}", rows[0]), format!("{} ok out {{}}", rows[1])];
+    assert_eq!(lines[before..], [RUN, &selected, &response, "finish Closed"]);
 }
 
 #[test]

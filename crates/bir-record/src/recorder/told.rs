@@ -25,6 +25,11 @@ impl Value {
         }
     }
 
+    /// The value, where all of it was kept.
+    pub(super) fn whole(&self) -> Option<&[u8]> {
+        (self.head.len() as u64 == self.len).then_some(&*self.head)
+    }
+
     pub(super) fn raw(&self) -> Raw<'_> {
         Raw { head: &self.head, len: self.len }
     }

@@ -1,15 +1,18 @@
 //! The recorder's thread.
 //!
 //! ```text
-//!   park ─▶ nap ─▶ take everything ─▶ exclude · redact · rows ─▶ one write ─▶ nap ─▶ …
-//!     ▲                                                             │ nothing came meanwhile
-//!     └──────────────────────── rest (fsync) ◀──────────────────────┘
+//!   park ─▶ nap ─▶ take everything ─▶ exclude · redact ─┬─ rows ─▶ one write ──┬─▶ nap ─▶ …
+//!     ▲                                                 └─ reports ─▶ one POST ─┤
+//!     └──────────────────────── rest (fsync) ◀──────────────────────────────────┘ nothing came meanwhile
 //! ```
 //!
-//! While the stance is undecided nothing is taken: the events wait in the queue, whose bound is the bound of the memory. A
-//! passthrough and a recorder that is switched off make the queue deaf, so that the relay does not even copy.
+//! While it is open who owns the run nothing is taken: the events wait in the queue, whose bound is the bound of the memory. A
+//! passthrough and a recorder that is switched off make the queue deaf, so that the relay does not even copy. The thread waits
+//! for no answer of a control server: that wakes it.
 
+use super::bound::Bound;
 use super::keep::{Keep, Open};
+use super::link::{Fate, Heard};
 use super::negotiation::{Negotiation, News, Sighting, Stance};
 use super::queue::{Queue, Wake};
 use super::runs::Runs;
@@ -17,13 +20,14 @@ use super::store::Store;
 use super::told::{Told, What};
 use super::{Farewell, LAST_SHIPMENT, Level, NAP, Options, Say, Surroundings};
 use bir_model::record::EndReason;
-use bir_tap::{Clock, Moment, SystemClock};
+use bir_tap::{Clock as _, SystemClock};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often the off switch is looked at while there are calls.
+/// How often the off switch, and what a look goes by, is looked at while there are calls.
 const OFF_EVERY: Duration = Duration::from_secs(1);
 /// How long a store that could not be opened is left alone.
 pub(super) const REOPEN_EVERY: Duration = Duration::from_secs(5);
@@ -35,30 +39,64 @@ const NO_HOME: &str = "nothing is recorded: neither BIR_HOME nor HOME names a di
 /// Said in a passthrough.
 const PASSTHROUGH: &str =
     "tier passthrough: this project is not set up for recording, and nothing of this session is kept";
+/// Said when a control server was found.
+const BOUND: &str = "tier.bound: calls are reported to the control server";
+/// Said when it is gone.
+const DOWNGRADE: &str = "tier.downgrade: the control server is gone; until one answers again, calls are recorded as \
+                         standalone";
+
+/// What the thread works with.
+pub(super) struct Parts<O> {
+    pub(super) server: String,
+    pub(super) surroundings: Box<dyn Surroundings>,
+    pub(super) say: Say,
+    pub(super) store: Option<O>,
+    pub(super) bound: Bound,
+    pub(super) takes_call_ids: Option<Arc<AtomicBool>>,
+}
 
 /// Starts the thread. Called on the relay's path, once.
 pub(super) fn start(queue: Arc<Queue>, options: Options) {
-    let Options { server, standalone, scope, state_dir, surroundings, say } = options;
+    let Options { server, standalone, scope, state_dir, surroundings, say, .. } = options;
+    let (registration, takes_call_ids, link) = (options.registration, options.takes_call_ids, options.link);
     let store = state_dir.map(|dir| Store::new(dir, server.clone(), Arc::clone(&say)));
     let negotiate = move |now| Negotiation::new(standalone, scope, now);
-    run_on_thread(queue, server, surroundings, say, store, negotiate);
+    let bound = Bound::new(link, registration);
+    run_on_thread(queue, Parts { server, surroundings, say, store, bound, takes_call_ids }, negotiate);
 }
 
 /// As [`start`], with any store.
 pub(super) fn run_on_thread<O: Open + Send + 'static>(
     queue: Arc<Queue>,
-    server: String,
-    mut surroundings: Box<dyn Surroundings>,
-    say: Say,
-    store: Option<O>,
+    parts: Parts<O>,
     negotiate: impl FnOnce(Instant) -> Negotiation + Send + 'static,
 ) {
     queue.begins();
     let for_thread = Arc::clone(&queue);
     let work = move || {
         let queue = for_thread;
+        let Parts { server, mut surroundings, say, store, bound, takes_call_ids } = parts;
         let worked = catch_unwind(AssertUnwindSafe(|| match store {
-            Some(store) => Worker::new(&queue, server, &mut *surroundings, &say, store, negotiate).run(),
+            Some(store) => {
+                let project = surroundings.project().map(|path| path.to_string_lossy().into_owned());
+                let now = Instant::now();
+                let worker = Worker {
+                    queue: &queue,
+                    around: &mut *surroundings,
+                    say: &say,
+                    store,
+                    opened: None,
+                    reopen_at: None,
+                    negotiation: negotiate(now),
+                    runs: Runs::new(server, project),
+                    bound,
+                    takes_call_ids,
+                    off: false,
+                    look_at_switch: now,
+                    group: VecDeque::new(),
+                };
+                worker.run();
+            }
             None => say(Level::Warn, NO_HOME),
         }));
         queue.set_deaf(true);
@@ -84,38 +122,16 @@ struct Worker<'a, O: Open> {
     reopen_at: Option<Instant>,
     negotiation: Negotiation,
     runs: Runs,
+    bound: Bound,
+    /// Whether ids may come in the arguments, for the relay.
+    takes_call_ids: Option<Arc<AtomicBool>>,
     off: bool,
     look_at_switch: Instant,
     /// Of the last group; its buffer is used again.
     group: VecDeque<Told>,
 }
 
-impl<'a, O: Open> Worker<'a, O> {
-    fn new(
-        queue: &'a Queue,
-        server: String,
-        around: &'a mut dyn Surroundings,
-        say: &'a Say,
-        store: O,
-        negotiate: impl FnOnce(Instant) -> Negotiation,
-    ) -> Self {
-        let now = Instant::now();
-        let project = around.project().map(|path| path.to_string_lossy().into_owned());
-        Self {
-            queue,
-            around,
-            say,
-            store,
-            opened: None,
-            reopen_at: None,
-            negotiation: negotiate(now),
-            runs: Runs::new(server, project),
-            off: false,
-            look_at_switch: now,
-            group: VecDeque::new(),
-        }
-    }
-
+impl<O: Open> Worker<'_, O> {
     fn run(mut self) {
         let mut busy = false;
         loop {
@@ -123,18 +139,18 @@ impl<'a, O: Open> Worker<'a, O> {
                 return self.end(farewell);
             }
             let now = Instant::now();
+            self.look_at_switch(now);
             self.look_around(now);
-            if self.off {
-                self.look_at_switch(now);
-            }
+            self.introduce_early();
+            self.bound.deliver(self.negotiation.is_answered(), self.say);
             if !self.takes() {
                 busy = false;
-                self.queue.park(self.due_at(), Wake::End);
+                self.queue.park(self.due_at(now), Wake::End);
                 continue;
             }
             if !busy && self.queue.is_empty() {
                 self.runs_end_if_idle();
-                self.queue.park(self.due_at(), Wake::Next);
+                self.queue.park(self.due_at(now), Wake::Next);
                 // The switch is looked at before what came is taken.
                 continue;
             }
@@ -148,37 +164,83 @@ impl<'a, O: Open> Worker<'a, O> {
     }
 
     fn takes(&self) -> bool {
-        self.negotiation.stance() == Stance::Recording && !self.off
+        matches!(self.negotiation.stance(), Stance::Bound | Stance::Alone) && !self.off
     }
 
     /// Records what waits. False when there was nothing.
     fn take(&mut self) -> bool {
         let losses = self.queue.take(&mut self.group);
-        if let Some(opening) = self.queue.take_opening() {
+        let opening = self.queue.take_opening();
+        let opened_anew = opening.is_some();
+        if let Some(opening) = opening {
             self.runs.opened(opening);
         }
         if self.group.is_empty() && losses.calls == 0 {
             return false;
         }
+        let is_alone = self.negotiation.stance() == Stance::Alone;
+        let is_first = self.opened.is_none();
         if !self.is_open() {
             let began = |told: &Told| matches!(told.what, What::Began { .. });
-            let calls = self.group.drain(..).filter(began).count() as u64;
-            self.runs.unkept(calls + losses.calls);
+            let calls = self.group.drain(..).filter(began).count() as u64 + losses.calls;
+            if is_alone {
+                self.runs.unkept(calls)
+            } else {
+                self.bound.lost(calls, "disk")
+            }
             return true;
         }
         let Some((scrub, keep)) = &mut self.opened else { return true };
+        if is_first || opened_anew {
+            self.bound.parties(self.runs.parties(scrub));
+        }
         let run = self.runs.current();
         // What did not fit is older than what did.
         let at = self.group.front().map_or_else(|| SystemClock.now(), |told| told.at);
-        self.runs.lost(losses.calls, &losses.cut, at, keep);
+        losses.cut.iter().for_each(|call| self.bound.cut(*call, at));
+        self.runs.lost(if is_alone { losses.calls } else { 0 }, &losses.cut, at, keep);
+        if !is_alone {
+            self.bound.lost(losses.calls, "backlog");
+        }
         for told in self.group.drain(..) {
-            self.runs.told(told, scrub, keep);
+            let began = matches!(told.what, What::Began { .. });
+            let alone = if began { is_alone } else { !self.bound.has(told.call) };
+            debug_assert!(!self.bound.has(told.call) || !self.runs.has(told.call), "a call is in one run");
+            if alone { self.runs.told(told, scrub, keep) } else { self.bound.told(told, scrub) }
         }
         keep.flush();
+        if is_alone {
+            // Of calls that were open when the control server went.
+            self.bound.spill(self.say);
+        }
         if let Some(id) = self.runs.current().filter(|id| Some(*id) != run) {
             (self.say)(Level::Info, &format!("tier standalone, run {id}"));
         }
         true
+    }
+
+    /// Who takes ids out of arguments is known before there is a call: none would come otherwise.
+    fn introduce_early(&mut self) {
+        let is_early = self.takes_call_ids.is_some() && self.negotiation.is_answered() && !self.off;
+        if !is_early || self.bound.knows_parties() || !self.is_open() {
+            return;
+        }
+        if let Some(opening) = self.queue.take_opening() {
+            self.runs.opened(opening);
+        }
+        if let Some((scrub, _)) = &self.opened {
+            self.bound.parties(self.runs.parties(scrub));
+        }
+    }
+
+    /// Nobody puts an id into arguments where nobody is told of the calls.
+    fn say_whether_ids_may_come(&self) {
+        let Some(may_come) = &self.takes_call_ids else { return };
+        match self.negotiation.stance() {
+            Stance::Bound | Stance::Waiting => may_come.store(!self.off, Ordering::Relaxed),
+            Stance::Alone | Stance::Passthrough => may_come.store(false, Ordering::Relaxed),
+            Stance::Undecided => {}
+        }
     }
 
     /// Whether there is something to keep records in; made now if need be.
@@ -187,11 +249,9 @@ impl<'a, O: Open> Worker<'a, O> {
         if self.opened.is_none() && self.reopen_at.is_none_or(|at| now >= at) {
             let say = self.say;
             match self.store.open(&mut |warning| say(Level::Warn, warning)) {
-                Ok((scrub, mut keep)) => {
-                    if self.negotiation.ships() {
-                        keep.ship();
-                    }
-                    self.opened = Some((scrub, keep));
+                Ok(opened) => {
+                    self.opened = Some(opened);
+                    self.ship_if_alone();
                 }
                 Err(why) => {
                     let level = if self.reopen_at.is_none() { Level::Warn } else { Level::Debug };
@@ -203,43 +263,106 @@ impl<'a, O: Open> Worker<'a, O> {
         self.opened.is_some()
     }
 
+    /// What a control server has not claimed may leave the machine; what it has, it ships itself.
+    fn ship_if_alone(&mut self) {
+        if self.negotiation.stance() == Stance::Alone
+            && let Some((_, keep)) = &mut self.opened
+        {
+            keep.ship();
+        }
+    }
+
     fn look_around(&mut self, now: Instant) {
-        let news = if self.negotiation.is_look_due(now) {
-            let found = self.around.look();
-            if found != Sighting::Nothing {
-                (self.say)(Level::Debug, &format!("a look for a control server found: {found:?}"));
+        let was_answered = self.negotiation.is_answered();
+        while let Some(heard) = self.bound.heard() {
+            match heard {
+                Heard::Sighted(found) => self.looked(&found, now),
+                Heard::Brought(Fate::Taken | Fate::Refused) => self.negotiation.took(),
+                Heard::Brought(Fate::Gone) => self.failed(now),
             }
-            self.negotiation.looked(&found, now)
+        }
+        // Who is switched off brings no control server to life.
+        if !self.off && self.negotiation.is_look_due(now) {
+            let found = self.bound.link().look();
+            self.looked(&found, now);
         } else {
-            self.negotiation.passed(now)
-        };
+            let news = self.negotiation.passed(now);
+            self.hear(news);
+        }
+        if !was_answered && self.negotiation.is_answered() {
+            self.bound.introduce();
+        }
+    }
+
+    fn looked(&mut self, found: &Sighting, now: Instant) {
+        if *found != Sighting::Nothing {
+            (self.say)(Level::Debug, &format!("a look for a control server found: {found:?}"));
+        }
+        let news = self.negotiation.looked(found, now);
+        self.hear(news);
+        let nobody = *found != Sighting::Asked && !self.negotiation.is_answered();
+        if nobody && self.negotiation.stance() == Stance::Bound {
+            self.bound.spill(self.say);
+        }
+    }
+
+    /// Nobody took a parcel. Its successor may be there already; where the second one does not take it either, it is safer on
+    /// a disk.
+    fn failed(&mut self, now: Instant) {
+        if self.negotiation.is_gone() || self.negotiation.stance() != Stance::Bound {
+            self.bound.spill(self.say);
+        }
+        self.negotiation.failed(now);
+    }
+
+    fn hear(&mut self, news: Vec<News>) {
         for news in news {
             match news {
-                News::Stance(Stance::Passthrough) => {
-                    self.queue.set_deaf(true);
-                    (self.say)(Level::Info, PASSTHROUGH);
-                }
-                News::Stance(_) => {
-                    self.queue.is_decided();
-                    self.queue.set_deaf(self.off);
-                }
-                News::Ship => {
-                    if let Some((_, keep)) = &mut self.opened {
-                        keep.ship();
+                News::Stance(stance) => self.takes_stance(stance),
+                News::Downgrade(stance) => {
+                    self.bound.spill(self.say);
+                    if stance == Stance::Alone {
+                        (self.say)(Level::Warn, DOWNGRADE);
+                        self.runs.downgraded();
                     }
+                    self.takes_stance(stance);
                 }
-                News::Newer { api_version } => {
+                News::OtherApi { api_version } => {
                     let version = api_version.map_or_else(|| "unknown".into(), |v| v.to_string());
                     (self.say)(
                         Level::Warn,
                         &format!(
-                            "a control server answers (API version {version}), and this release cannot report to one; the \
-                             session is recorded as standalone. Update bir-proxy to have one run with the host's own tools"
+                            "a control server answers (API version {version}), and this release cannot report to it; the \
+                             session is recorded as standalone. Update bir to have one run with the host's own tools"
                         ),
                     );
                 }
             }
         }
+    }
+
+    fn takes_stance(&mut self, stance: Stance) {
+        self.say_whether_ids_may_come();
+        match stance {
+            Stance::Passthrough => {
+                self.queue.set_deaf(true);
+                self.end_bound_calls();
+                (self.say)(Level::Info, PASSTHROUGH);
+                return;
+            }
+            // It was a passthrough or may still become one.
+            Stance::Undecided => return,
+            Stance::Waiting => {}
+            Stance::Alone => self.ship_if_alone(),
+            Stance::Bound => {
+                (self.say)(Level::Info, BOUND);
+                if let Some((_, keep)) = &mut self.opened {
+                    self.runs.leaves(SystemClock.now(), keep);
+                }
+            }
+        }
+        self.queue.is_decided();
+        self.queue.set_deaf(self.off);
     }
 
     /// At most once a second. It is looked at before anything is taken, so that what is off records not even one call.
@@ -248,11 +371,15 @@ impl<'a, O: Open> Worker<'a, O> {
             return;
         }
         self.look_at_switch = now + OFF_EVERY;
+        if self.negotiation.stance() == Stance::Alone && self.bound.link().has_moved() {
+            self.negotiation.look_now(now);
+        }
         let off = self.around.is_off();
         if off == self.off {
             return;
         }
         self.off = off;
+        self.say_whether_ids_may_come();
         if off {
             (self.say)(Level::Info, "recording is switched off");
             self.queue.set_deaf(true);
@@ -269,40 +396,51 @@ impl<'a, O: Open> Worker<'a, O> {
         }
     }
 
-    fn due_at(&self) -> Option<Instant> {
-        let switch = self.off.then_some(self.look_at_switch);
-        [self.negotiation.due_at(), self.runs.idle_at(), switch].into_iter().flatten().min()
+    fn due_at(&self, now: Instant) -> Option<Instant> {
+        let own = if self.off { Some(self.look_at_switch) } else { self.negotiation.due_at() };
+        [own, self.runs.idle_at(), self.bound.due_at(now)].into_iter().flatten().min()
     }
 
+    /// Nothing more will be heard of what is open.
     fn finish(&mut self, reason: EndReason) {
         if let Some((_, keep)) = &mut self.opened {
-            let at: Moment = SystemClock.now();
-            self.runs.finish(reason, at, keep);
+            self.runs.finish(reason, SystemClock.now(), keep);
             keep.flush();
+        }
+        self.end_bound_calls();
+    }
+
+    fn end_bound_calls(&mut self) {
+        self.bound.end_all(SystemClock.now());
+        if !self.negotiation.is_answered() {
+            self.bound.spill(self.say);
         }
     }
 
     fn end(mut self, farewell: Farewell) {
         // A session may be over before there was a first look.
         let now = Instant::now();
-        self.look_around(now);
         self.look_at_switch(now);
-        if self.takes() {
+        self.look_around(now);
+        // Who was waited for will come later, and finds it in the inbox.
+        if self.takes() || (self.negotiation.stance() == Stance::Waiting && !self.off) {
             self.take();
-            self.finish(EndReason::Closed);
         }
+        self.finish(EndReason::Closed);
+        let budget = if farewell == Farewell::Clean { LAST_SHIPMENT } else { Duration::ZERO };
+        let deadline = now + budget;
+        self.bound.close(self.negotiation.is_answered(), budget, self.say);
         // There is no run that could say so.
-        let unsaid = self.runs.unsaid();
+        let unsaid = self.runs.unsaid() + self.bound.unsaid();
         if unsaid > 0 {
             (self.say)(
                 Level::Warn,
                 &format!("{unsaid} calls of this session are in no run: nothing could be written for them"),
             );
         }
+        self.ship_if_alone();
         if let Some((_, keep)) = &mut self.opened {
-            // Nobody else can claim the run any more.
-            keep.ship();
-            keep.close(if farewell == Farewell::Clean { LAST_SHIPMENT } else { Duration::ZERO });
+            keep.close(deadline.saturating_duration_since(Instant::now()));
         }
     }
 }

@@ -116,6 +116,7 @@ fn field(path: &str) -> Option<Field> {
         "/params/protocolVersion" => Field::InitProtocolVersion,
         "/params/clientInfo" => Field::InitClientInfo,
         "/params/_meta/progressToken" => Field::ProgressToken,
+        "/params/_meta/bir/callId" => Field::BirCallId,
         "/params/_meta/callId" => Field::CallId,
         "/params/_meta/claudecode/toolUseId" => Field::ToolUseId,
         "/params/_meta/io.modelcontextprotocol/protocolVersion" => Field::ProtocolVersion,

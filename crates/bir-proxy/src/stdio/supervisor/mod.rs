@@ -54,7 +54,7 @@ pub(super) struct Supervisor {
 
 impl Supervisor {
     pub(super) fn run(options: Options) -> u8 {
-        let Options { server_name, command, restart, lazy, stay_up, max_message, tap } = options;
+        let Options { server_name, command, restart, lazy, stay_up, max_message, call_ids, tap } = options;
         let stdout = match start::host_stdout() {
             Ok(stdout) => stdout,
             Err(e) => {
@@ -71,8 +71,9 @@ impl Supervisor {
         let (tell, events) = channel();
         let keeps_handshake = restart || cache.is_some();
         let host = HostEnd::new(stdout);
-        let shared =
+        let mut shared =
             Shared::new(server_name, host, conversation, cache, stay_up, keeps_handshake, tell.clone());
+        shared.call_ids = call_ids;
         let mut supervisor = Self {
             shared: Arc::new(shared),
             command,

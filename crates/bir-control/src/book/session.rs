@@ -1,0 +1,122 @@
+//! A host's session: where it works, which process it is, and the runs of its turns.
+
+use super::heard::Heard;
+use bir_model::RunId;
+use bir_model::control::{HookEvent, Join};
+use bir_model::record::HostInfo;
+use bir_record::SafeTold;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+/// Runs of a session that are remembered once they have ended.
+const RUNS: usize = 16;
+/// Turns of a session that are remembered.
+const TURNS: usize = 256;
+/// Processes above a hook that are remembered.
+const PIDS: usize = 16;
+
+/// A session.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) id: String,
+    pub(super) host: HostInfo,
+    pub(super) cwd: PathBuf,
+    pub(super) project: PathBuf,
+    pub(super) transcript: Option<PathBuf>,
+    pub(super) join: Join,
+    /// Processes that all its hooks had above them, nearest first.
+    pub(super) pids: Vec<u32>,
+    /// Its hooks have agreed on them, or there is only one.
+    agreed: bool,
+    /// The latest last.
+    pub(super) runs: VecDeque<RunId>,
+    turns: BTreeMap<String, RunId>,
+    order: VecDeque<String>,
+    pub(super) ended: bool,
+    /// Number of the entry that spoke of it last.
+    pub(super) spoke: u64,
+    /// When, ms.
+    pub(super) spoke_at: u64,
+    pub(super) heard: Heard,
+    /// Servers that did not give an injected id back.
+    pub(super) deaf: BTreeSet<String>,
+}
+
+impl Session {
+    pub(super) fn new(event: &HookEvent<SafeTold>, project: PathBuf) -> Self {
+        Self {
+            id: event.session_id.clone(),
+            host: event.host.clone(),
+            cwd: event.cwd.clone(),
+            project,
+            transcript: None,
+            join: event.join,
+            pids: Vec::new(),
+            agreed: false,
+            runs: VecDeque::new(),
+            turns: BTreeMap::new(),
+            order: VecDeque::new(),
+            ended: false,
+            spoke: 0,
+            spoke_at: 0,
+            heard: Heard::default(),
+            deaf: BTreeSet::new(),
+        }
+    }
+
+    /// Takes from an event what it says of the session.
+    pub(super) fn learn(&mut self, event: &HookEvent<SafeTold>) {
+        if event.transcript.is_some() {
+            self.transcript.clone_from(&event.transcript);
+        }
+        if event.host.version.is_some() {
+            self.host.version.clone_from(&event.host.version);
+        }
+        self.join = event.join;
+        if event.host_pids.is_empty() {
+            return;
+        }
+        let told = &event.host_pids[..event.host_pids.len().min(PIDS)];
+        let common: Vec<u32> = self.pids.iter().copied().filter(|pid| told.contains(pid)).collect();
+        self.agreed = told.len() == 1 || !common.is_empty();
+        // A session that was resumed has another process.
+        self.pids = if common.is_empty() { told.to_vec() } else { common };
+    }
+
+    /// The process whose end is the session's, where it is known: not the shell that ran one hook.
+    pub(super) fn watched(&self) -> Option<u32> {
+        self.pids.first().copied().filter(|_| self.agreed && !self.ended)
+    }
+
+    /// The run of a turn, or the run with which it goes on.
+    pub(super) fn turn(&self, turn: &str) -> Option<RunId> {
+        self.turns.get(turn).copied()
+    }
+
+    /// A turn belongs to this run.
+    pub(super) fn belongs(&mut self, turn: &str, run: RunId) {
+        if self.turns.insert(turn.to_owned(), run).is_none() {
+            self.order.push_back(turn.to_owned());
+        }
+        if self.order.len() > TURNS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.turns.remove(&oldest);
+        }
+    }
+
+    /// Ended runs that are to be forgotten for a new one.
+    pub(super) fn outlived(&mut self, ended: impl Fn(&RunId) -> bool) -> Vec<RunId> {
+        let mut forgotten = Vec::new();
+        while self.runs.len() >= RUNS {
+            let Some(at) = self.runs.iter().position(&ended) else { break };
+            forgotten.extend(self.runs.remove(at));
+        }
+        forgotten
+    }
+
+    /// Whether it works in this project.
+    pub(super) fn is_in(&self, project: &Path) -> bool {
+        self.project == project
+    }
+}

@@ -1,0 +1,187 @@
+//! Sessions beside and after one another: no step lands in a foreign run.
+
+use super::*;
+
+fn run_of(world: &World, id: &str) -> Vec<RunId> {
+    let steps = world.records().into_iter().filter_map(|record| match record {
+        Record::Step(step) if step.call_id.as_deref() == Some(id) => Some(step.run_id),
+        _ => None,
+    });
+    let mut runs: Vec<RunId> = steps.collect();
+    runs.dedup();
+    runs
+}
+
+#[test]
+fn a_run_is_a_turn_and_says_where_it_comes_from() {
+    let mut world = World::new();
+    world.register("p", "s1", 100);
+    let by = teller("s", "t");
+    world.tell(&by, HookWhat::SessionStart { source: "startup".into() });
+    let run = world.prompt(&by, "do it");
+    assert_eq!(world.prompt(&by, "do it"), run, "a repeated prompt is the same turn");
+    let start = &world.runs()[0];
+    assert_eq!((start.id, start.tier, start.input.as_deref()), (run, bir_model::Tier::Bound, Some("do it")));
+    assert_eq!((start.session_id.as_deref(), start.project.as_deref()), (Some("s"), Some("/p")));
+    assert_eq!(
+        (start.framework.as_deref(), start.host.as_ref().unwrap().app.as_str()),
+        (Some("baseinstrunner"), "claude-code")
+    );
+    assert_eq!((start.servers[0].name.as_str(), start.metadata["join"].as_str()), ("s1", Some("call_id")));
+    assert_ne!(world.prompt(&teller("s", "u"), "do it"), run);
+}
+
+#[test]
+fn a_turn_whose_prompt_nobody_told_is_a_run_without_input() {
+    let mut world = World::new();
+    let by = teller("s", "t");
+    let run = world.pre(&by, &builtin("c")).run_id.unwrap();
+    world.post(&by, &builtin("c"), Outcome::Ok);
+    assert_eq!((world.runs()[0].id, world.runs()[0].input.as_deref()), (run, None));
+    assert_eq!(world.pre(&teller("s", "u"), &builtin("d")).step_index, Some(0));
+    world.wait(2000);
+    assert_eq!(world.finishes(run).len(), 1, "the turn before is over once another one shows");
+}
+
+#[test]
+fn two_sessions_in_one_directory_and_clear_in_one_process() {
+    let mut world = World::new();
+    let (a, b) = (teller("a", "ta"), Teller { pid: 200, ..teller("b", "tb") });
+    world.register("pa", "s1", 100);
+    world.register("pb", "s1", 200);
+    let (run_a, run_b) = (world.prompt(&a, "one"), world.prompt(&b, "two"));
+    // Neither hook has come yet; only the process tells whose they are.
+    world.began("pb", 0, &mcp("in-b"), true);
+    world.began("pa", 0, &mcp("in-a"), true);
+    world.wait(2000);
+    assert_eq!((run_of(&world, "in-a"), run_of(&world, "in-b")), (vec![run_a], vec![run_b]));
+    world.ended("pa", 0, &mcp("in-a"), true, Outcome::Ok);
+    // `/clear`: the same process and the same proxies, another session.
+    world.tell(&a, HookWhat::SessionEnd { reason: "clear".into() });
+    let cleared = teller("c", "tc");
+    world.tell(&cleared, HookWhat::SessionStart { source: "clear".into() });
+    let run_c = world.prompt(&cleared, "three");
+    world.began("pa", 1, &unnamed(mcp("")), false);
+    assert_eq!(world.steps(run_c).len(), 1);
+    world.pre(&cleared, &mcp("in-c"));
+    world.began("pa", 2, &mcp("in-c"), true);
+    world.ended("pa", 2, &mcp("in-c"), true, Outcome::Ok);
+    assert_eq!(run_of(&world, "in-c"), [run_c]);
+    let view = world.book.view();
+    let sessions: Vec<_> = view.proxies.iter().map(|proxy| proxy.session.clone().unwrap()).collect();
+    assert_eq!(sessions, ["c", "b"]);
+    assert_eq!(world.book.watched(), [100, 200]);
+}
+
+#[test]
+fn a_session_that_is_resumed_has_another_process_and_may_count_its_calls_anew() {
+    let mut world = World::new();
+    let by = teller("s", "t");
+    let first = world.prompt(&by, "one");
+    world.pre(&by, &builtin("call_0"));
+    world.post(&by, &builtin("call_0"), Outcome::Ok);
+    world.stop(&by, "done", 0);
+    world.tell(&by, HookWhat::SessionEnd { reason: "other".into() });
+    let again = Teller { pid: 500, ..teller("s", "u") };
+    world.tell(&again, HookWhat::SessionStart { source: "resume".into() });
+    world.register("p", "s1", 500);
+    let second = world.prompt(&again, "two");
+    world.pre(&again, &builtin("call_0"));
+    world.post(&again, &builtin("call_0"), Outcome::Ok);
+    assert_ne!(first, second);
+    assert_eq!((world.steps(first).len(), world.steps(second).len()), (2, 2));
+    assert_eq!(world.book.watched(), [500]);
+    world.stop(&again, "done", 0);
+    world.wait(2000);
+    world.check();
+}
+
+#[test]
+fn a_fork_is_another_session_and_rows_of_sub_agents_name_them() {
+    let mut world = World::new();
+    let (a, fork) = (teller("s", "t"), Teller { pid: 200, ..teller("fork", "t") });
+    let (run, forked) = (world.prompt(&a, "one"), world.prompt(&fork, "one"));
+    assert_ne!(run, forked);
+    let agent = Teller { agent: Some("a1".into()), ..a.clone() };
+    world.tell(&agent, HookWhat::AgentStart);
+    world.pre(&agent, &builtin("c"));
+    world.post(&agent, &builtin("c"), Outcome::Ok);
+    world.tell(&agent, HookWhat::AgentStop { transcript: Some("/t/a1.jsonl".into()) });
+    assert!(world.steps(run).iter().all(|step| step.agent_id.as_deref() == Some("a1")));
+    assert_eq!(world.steps(forked), []);
+    world.stop(&a, "done", 0);
+    world.wait(2000);
+    let asked = world.effects.iter().find_map(|effect| match effect {
+        Effect::Ask { run, transcripts, turns, .. } => Some((*run, transcripts.clone(), turns.clone())),
+        _ => None,
+    });
+    let transcripts = vec!["/t/s.jsonl".into(), "/t/a1.jsonl".into()];
+    assert_eq!(asked, Some((run, transcripts, vec!["t".to_owned()])));
+}
+
+#[test]
+fn a_hook_below_a_shell_of_its_own_tells_the_host_by_what_stays() {
+    let mut world = World::new();
+    let by = gemini("s");
+    for shell in [901, 902] {
+        let mut event = world.event(&by, HookWhat::Note { name: "x".into() });
+        event.host_pids = vec![shell, 77, 5];
+        world.send(Box::new(event));
+    }
+    assert_eq!(world.book.watched(), [77]);
+    world.register("p", "s1", 77);
+    assert_eq!(world.book.view().proxies[0].session.as_deref(), Some("s"));
+}
+
+#[test]
+fn sessions_are_bounded_and_those_that_are_settled_go_first() {
+    let mut world = World::new();
+    let busy = world.prompt(&teller("busy", "t"), "do it");
+    for n in 0..1100 {
+        let by = teller(&format!("s{n}"), "t");
+        world.tell(&by, HookWhat::Note { name: "x".into() });
+    }
+    assert_eq!(world.book.sessions.len(), 1000);
+    assert_eq!(world.pre(&teller("busy", "t"), &builtin("c")).run_id, Some(busy));
+}
+
+#[test]
+fn what_remains_of_a_settled_session_brings_it_back() {
+    let mut world = World::new();
+    let by = teller("s", "t");
+    world.register("p", "s1", 100);
+    world.prompt(&by, "do it");
+    world.stop(&by, "done", 0);
+    world.wait(2000);
+    assert_eq!(world.effects.last(), Some(&Effect::Settled { session: "s".into() }));
+    assert!(world.book.is_idle());
+    let mut after = World::new();
+    after.now = world.now;
+    for entry in world.book.essence("s") {
+        after.hear(entry.what);
+    }
+    let prompt = Box::new(
+        world.event(&teller("s", "u"), HookWhat::Prompt { prompt: told_text("x"), notification: false }),
+    );
+    assert_eq!(after.send(prompt.clone()), world.send(prompt), "the same run in both");
+    assert_eq!(after.book.watched(), world.book.watched());
+    assert_eq!(after.runs()[0], world.runs()[1]);
+}
+
+#[test]
+fn a_turn_that_waited_in_the_inbox_does_not_end_the_one_that_goes_on() {
+    let mut world = World::new();
+    let late = Box::new(
+        world.event(&teller("s", "old"), HookWhat::Prompt { prompt: told_text("one"), notification: false }),
+    );
+    let pre = Box::new(world.event(&teller("s", "old"), HookWhat::Pre { call: builtin("a") }));
+    let by = teller("s", "new");
+    let run = world.prompt(&by, "two");
+    let old = world.send(late).run_id.unwrap();
+    assert_eq!(world.send(pre).run_id, Some(old));
+    world.post(&teller("s", "old"), &builtin("a"), Outcome::Ok);
+    world.wait(60_000);
+    assert_eq!((world.finishes(old).len(), world.finishes(run).len()), (1, 0));
+    assert_eq!(world.pre(&by, &builtin("b")).run_id, Some(run));
+    assert!(old < run, "as they began");
+}

@@ -1,0 +1,218 @@
+//! How each host is told to call us: the file, and the text to put there with the absolute path of our program.
+//!
+//! Where the host has it, the exec form is used, in which no shell reads the path; Codex and Gemini CLI run a line in a shell,
+//! for which the path is quoted. Nothing is asynchronous: a call's beginning has to be told before its end.
+
+use crate::{Host, copilot};
+use serde_json::{Map, Value, json};
+
+/// A prompt may wait so long for us, in seconds: a control server may have to be started first.
+const PROMPT_TIMEOUT: u64 = 10;
+/// A call's beginning, in seconds.
+const PRE_TIMEOUT: u64 = 15;
+/// Everything else, in seconds. Claude Code gives the end of a session 1.5 s where nothing is said.
+const TIMEOUT: u64 = 5;
+
+/// What holds the place of the program's path in the plugin.
+const PROGRAM: &str = "\"@BIR_HOOKS@\"";
+
+/// Events of Claude Code that say something of a run, or that the session lives. Others are not asked for: some change what the
+/// host does where a hook is there at all (`WorktreeCreate`).
+const CLAUDE_CODE: [&str; 19] = [
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PostToolBatch",
+    "PermissionRequest",
+    "PermissionDenied",
+    "SubagentStart",
+    "SubagentStop",
+    "Stop",
+    "StopFailure",
+    "SessionEnd",
+    "PreCompact",
+    "PostCompact",
+    "Elicitation",
+    "ElicitationResult",
+    "Notification",
+    "CwdChanged",
+];
+
+const CODEX: [&str; 10] = [
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "PermissionRequest",
+    "SubagentStart",
+    "SubagentStop",
+    "Interrupt",
+    "Stop",
+    "SessionEnd",
+];
+
+const COPILOT: [&str; 10] = [
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    copilot::BEFORE_MCP,
+    "PostToolUse",
+    "PostToolUseFailure",
+    "subagentStart",
+    "SubagentStop",
+    "Stop",
+    "SessionEnd",
+];
+
+const GEMINI: [&str; 6] =
+    ["SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"];
+
+/// Where a host's hooks are set up, and with what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hooks {
+    /// The file that holds for every project, relative to the home directory.
+    pub in_home: &'static str,
+    /// The file that holds for one project, relative to it. Absent where the host has none, or none of ours could stand there.
+    pub in_project: Option<&'static str>,
+    /// The file is ours alone: it is written whole, and removed whole. Otherwise the text is to be merged into what is there.
+    pub whole_file: bool,
+    /// What goes there.
+    pub text: String,
+    /// What a person has to do besides, if anything.
+    pub note: Option<&'static str>,
+}
+
+/// How a host is told to call `program`, an absolute path.
+#[must_use]
+pub fn hooks(host: Host, program: &str) -> Option<Hooks> {
+    Some(match host {
+        Host::ClaudeCode => Hooks {
+            in_home: ".claude/settings.json",
+            in_project: Some(".claude/settings.local.json"),
+            whole_file: false,
+            text: pretty(&json!({ "hooks": each(&CLAUDE_CODE, &|event| json!([{ "hooks": [{
+                "type": "command", "command": program, "args": ["hook", event], "timeout": timeout(event),
+            }] }])) })),
+            note: None,
+        },
+        Host::Codex => Hooks {
+            in_home: ".codex/hooks.json",
+            in_project: Some(".codex/hooks.json"),
+            whole_file: false,
+            text: pretty(&json!({ "hooks": each(&CODEX, &|event| json!([{ "hooks": [{
+                "type": "command", "command": line(program, event, host), "timeout": timeout(event),
+            }] }])) })),
+            note: Some(
+                "append our groups after those that are there, and let Codex trust them: it skips untrusted hooks without a word",
+            ),
+        },
+        Host::Copilot => Hooks {
+            in_home: ".copilot/hooks/bir.json",
+            in_project: None,
+            whole_file: true,
+            text: pretty(&json!({ "version": 1, "hooks": each(&COPILOT, &|event| json!([{
+                "type": "command", "exec": program, "args": ["hook", event, "--host", host.as_str()],
+                "timeoutSec": timeout(event),
+            }])) })),
+            note: None,
+        },
+        Host::Gemini => Hooks {
+            in_home: ".gemini/settings.json",
+            in_project: Some(".gemini/settings.json"),
+            whole_file: false,
+            text: pretty(&json!({ "hooks": each(&GEMINI, &|event| json!([{ "hooks": [{
+                "name": "bir", "type": "command", "command": line(program, event, host),
+                "timeout": timeout(event) * 1000,
+            }] }])) })),
+            note: None,
+        },
+        Host::OpenCode => Hooks {
+            in_home: ".config/opencode/plugins/bir.js",
+            in_project: Some(".opencode/plugins/bir.js"),
+            whole_file: true,
+            text: include_str!("../assets/opencode-plugin.js")
+                .replace(PROGRAM, &Value::from(program).to_string()),
+            note: None,
+        },
+        Host::Cursor => return None,
+    })
+}
+
+fn each(events: &[&str], entry: &dyn Fn(&str) -> Value) -> Value {
+    Value::Object(events.iter().map(|event| ((*event).to_owned(), entry(event))).collect::<Map<_, _>>())
+}
+
+/// Seconds.
+fn timeout(event: &str) -> u64 {
+    match event {
+        "UserPromptSubmit" | "BeforeAgent" => PROMPT_TIMEOUT,
+        "PreToolUse" | "BeforeTool" | copilot::BEFORE_MCP => PRE_TIMEOUT,
+        _ => TIMEOUT,
+    }
+}
+
+/// A line for the host's shell.
+fn line(program: &str, event: &str, host: Host) -> String {
+    let program = if cfg!(windows) {
+        format!("\"{program}\"")
+    } else {
+        format!("'{}'", program.replace('\'', r"'\''"))
+    };
+    format!("{program} hook {event} --host {}", host.as_str())
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_is_what_the_host_reads_and_names_the_program() {
+        let program = "/opt/a b/it's/bir-hooks";
+        for host in Host::INSTALLED {
+            let hooks = hooks(host, program).unwrap();
+            assert!(!hooks.in_home.starts_with('/') && hooks.text.ends_with('\n'));
+            if host == Host::OpenCode {
+                assert!(
+                    hooks.text.contains("\"/opt/a b/it's/bir-hooks\"") && !hooks.text.contains("@BIR_HOOKS@")
+                );
+                continue;
+            }
+            let text: Value = serde_json::from_str(&hooks.text).unwrap();
+            let events = text["hooks"].as_object().unwrap();
+            assert!(events.contains_key("SessionStart") && events.contains_key("SessionEnd"), "{host:?}");
+            for entry in events.values() {
+                let hook = if host == Host::Copilot { &entry[0] } else { &entry[0]["hooks"][0] };
+                assert!(hook.get("async").is_none() && hook["type"] == "command");
+                let named = match host {
+                    Host::ClaudeCode => hook["command"] == program,
+                    Host::Copilot => hook["exec"] == program,
+                    _ => hook["command"].as_str().unwrap().starts_with(r"'/opt/a b/it'\''s/bir-hooks' hook "),
+                };
+                assert!(named, "{hook}");
+            }
+        }
+        assert!(hooks(Host::Cursor, program).is_none());
+    }
+
+    #[test]
+    fn timeouts_are_in_the_units_of_the_host() {
+        let of = |host, path: &str| {
+            let text: Value = serde_json::from_str(&hooks(host, "/x").unwrap().text).unwrap();
+            text.pointer(path).unwrap().clone()
+        };
+        assert_eq!(of(Host::ClaudeCode, "/hooks/PreToolUse/0/hooks/0/timeout"), 15);
+        assert_eq!(of(Host::ClaudeCode, "/hooks/SessionEnd/0/hooks/0/timeout"), 5);
+        assert_eq!(
+            of(Host::ClaudeCode, "/hooks/UserPromptSubmit/0/hooks/0/args"),
+            json!(["hook", "UserPromptSubmit"])
+        );
+        assert_eq!(of(Host::Gemini, "/hooks/BeforeAgent/0/hooks/0/timeout"), 10_000);
+        assert_eq!(of(Host::Copilot, "/hooks/preMcpToolCall/0/timeoutSec"), 15);
+    }
+}
