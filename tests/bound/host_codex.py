@@ -115,4 +115,5 @@ class Asker:
 
 
 def run(report, opt):
+    """Codex: two turns, each one run."""
     host_bound.run(report, opt, Codex())

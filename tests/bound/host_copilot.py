@@ -41,4 +41,5 @@ class Copilot(host_session.Host):
 
 
 def run(report, opt):
+    """Copilot CLI: two turns, each one run."""
     host_bound.run(report, opt, Copilot())

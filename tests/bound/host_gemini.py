@@ -45,4 +45,5 @@ class Gemini(host_session.Host):
 
 
 def run(report, opt):
+    """Gemini CLI: two turns, each one run."""
     host_bound.run(report, opt, Gemini())

@@ -61,4 +61,5 @@ class Opencode(host_session.Host):
 
 
 def run(report, opt):
+    """opencode: two turns, each one run."""
     host_bound.run(report, opt, Opencode())
