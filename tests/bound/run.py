@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Bound recording with the real Claude Code:  run.py [--only NAME]... [--rounds N] [--calls N] [--seed N] [--jobs N] [--list]
+"""Bound recording with real hosts:  run.py [--only NAME]... [--rounds N] [--calls N] [--seed N] [--jobs N] [--list]
 
 Each case has a HOME and a BIR_HOME of its own, hooks, wrapped servers, a hub and a control server, and a scripted model; what
 the hub gives back is compared with the books of the model, of the scripted servers, and of a hook beside ours. README.md
-says more. `--only` takes names of cases, and `host` or `scripted` for all of a kind. Everything runs in a network namespace
+says more. `--only` takes names of cases, and `host` (Claude Code), `others` (other hosts) or `scripted` for all of a kind. Everything runs in a network namespace
 that has only loopback; where none can be made, the suite is skipped.
 """
 
@@ -24,7 +24,7 @@ ROUNDS, CALLS = 20, 10_000
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--only", action="append", help="a case, or `host`, or `scripted`")
+    ap.add_argument("--only", action="append", help="a case, or `host`, `others` or `scripted`")
     ap.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds in which the control server is killed (default {ROUNDS})")
     ap.add_argument("--calls", type=int, default=CALLS, help=f"calls of the case `many_calls` (default {CALLS})")
     ap.add_argument("--seed", type=int, help="repeats the choices of a run that printed its seed")
@@ -37,17 +37,24 @@ def main():
         loopback.enter()
     import cases_calls
     import cases_sessions
+    import host_codex
+    import host_copilot
+    import host_gemini
+    import host_opencode
     import scripted
     import world
     from world import birtest
     host = {c.__name__: c for c in cases_calls.CASES + cases_sessions.CASES}
+    others = {"codex": host_codex.run, "copilot": host_copilot.run, "gemini": host_gemini.run, "opencode": host_opencode.run}
     own = {c.__name__: c for c in scripted.CASES}
-    chosen = [n for name in opt.only or ["host", "scripted"] for n in ({"host": host, "scripted": own}.get(name) or [name])]
-    unknown = [n for n in chosen if n not in {**host, **own}]
+    kinds = {"host": host, "others": others, "scripted": own}
+    chosen = [n for name in opt.only or kinds for n in kinds.get(name) or [name]]
+    every = {**host, **others, **own}
+    unknown = [n for n in chosen if n not in every]
     if unknown:
-        ap.error(f"no such case: {unknown[0]} (there are host, scripted, {', '.join([*host, *own])})")
+        ap.error(f"no such case: {unknown[0]} (there are {', '.join([*kinds, *every])})")
     if opt.list:
-        for name, case in {**host, **own}.items():
+        for name, case in every.items():
             print(f"{name:15} {(case.__doc__ or '').splitlines()[0]}")
         return 0
     report = birtest.Report(opt.result)
@@ -78,15 +85,18 @@ def main():
         report.check(not problems, f"{name}: {(host[name].__doc__ or name).splitlines()[0]}", told)
         return time.monotonic() - start
 
-    with concurrent.futures.ThreadPoolExecutor(max(1, opt.jobs)) as pool:
-        list(pool.map(one, [n for n in chosen if n in host]))
-    # These measure nothing, but they want the machine for themselves: a call that waits is a finding.
-    for name in (n for n in chosen if n in own):
+    def part(name):
         try:
-            own[name](report, opt)
+            every[name](report, opt)
         except Exception as why:
             traceback.print_exc()
             report.failed(name, f"the test itself failed: {type(why).__name__}: {why}")
+
+    with concurrent.futures.ThreadPoolExecutor(max(1, opt.jobs)) as pool:
+        list(pool.map(lambda name: one(name) if name in host else part(name), [n for n in chosen if n not in own]))
+    # These measure nothing, but they want the machine for themselves: a call that waits is a finding.
+    for name in (n for n in chosen if n in own):
+        part(name)
     return report.finish()
 
 

@@ -65,12 +65,26 @@ fn mcp_call<'a>(payload: &Payload<'a>) -> Option<HookCall<RawPayload<'a>>> {
 fn post<'a>(payload: &Payload<'a>) -> Option<HookWhat<RawPayload<'a>>> {
     let names = ["tool_result", "toolResult", "tool_response"];
     let (call, output) = (shape::call(payload)?, shape::json(payload, &names));
-    let kind = payload.object(&names).and_then(|result| result.text(&["result_type", "resultType"]));
-    let outcome = match kind.as_deref() {
+    let result = payload.object(&names);
+    let told = |names: &[&str]| result.as_ref().and_then(|result| result.text(names));
+    let failed = || {
+        let text = told(&["text_result_for_llm", "textResultForLlm"]);
+        call.tool_name.eq_ignore_ascii_case("bash") && text.is_some_and(|text| says_failure(&text))
+    };
+    let outcome = match told(&["result_type", "resultType"]).as_deref() {
+        None | Some("success") if failed() => Outcome::ToolError,
         None | Some("success") => Outcome::Ok,
         Some("denied" | "rejected") => return Some(HookWhat::PermissionDenied { call, reason: output }),
         Some("timeout") => Outcome::Timeout,
         Some(_) => Outcome::ToolError,
     };
     Some(HookWhat::Post { call, outcome, output, error: None, duration_ms: payload.number(&["duration_ms"]) })
+}
+
+/// Whether a command's status is another than 0. The host calls it a success in any case, and ends what was printed with
+/// `<shellId: 1 completed with exit code 3>`.
+fn says_failure(text: &str) -> bool {
+    let last = text.rsplit_once("<shellId: ").and_then(|(_, last)| last.strip_suffix('>'));
+    last.and_then(|last| last.split_once(" completed with exit code "))
+        .is_some_and(|(_, status)| status != "0")
 }

@@ -6,6 +6,9 @@ use crate::{Host, Payload, claude_code};
 use bir_model::Outcome;
 use bir_model::control::{HookCall, HookWhat, Join};
 
+/// The tool that runs commands.
+const SHELL: &str = "run_shell_command";
+
 /// An event of Gemini CLI.
 #[must_use]
 pub fn event<'a>(named: &str, payload: &Payload<'a>, context: &Context) -> Option<RawEvent<'a>> {
@@ -17,9 +20,13 @@ fn what<'a>(named: &str, payload: &Payload<'a>) -> Option<HookWhat<RawPayload<'a
         "BeforeAgent" => claude_code::what("UserPromptSubmit", payload)?,
         "BeforeTool" => HookWhat::Pre { call: call(payload)? },
         "AfterTool" => {
-            let failed = payload.object(&["tool_response"]).is_some_and(|r| r.raw(&["error"]).is_some());
+            let (call, result) = (call(payload)?, payload.object(&["tool_response"]));
+            let failed = result.is_some_and(|result| {
+                let text = || result.text(&["llmContent"]).filter(|_| call.tool_name == SHELL);
+                result.raw(&["error"]).is_some() || text().is_some_and(|text| says_failure(&text))
+            });
             HookWhat::Post {
-                call: call(payload)?,
+                call,
                 outcome: if failed { Outcome::ToolError } else { Outcome::Ok },
                 output: shape::json(payload, &["tool_response"]),
                 error: None,
@@ -39,4 +46,15 @@ fn call<'a>(payload: &Payload<'a>) -> Option<HookCall<RawPayload<'a>>> {
     let told = |name| mcp.as_ref().and_then(|mcp| mcp.text(&[name]));
     let call = shape::call(payload)?;
     Some(HookCall { server: told("server_name"), tool: told("tool_name"), ..call })
+}
+
+/// Whether a command failed: the host says so in lines of its own behind what was printed, and nowhere else.
+fn says_failure(text: &str) -> bool {
+    let text = text.trim_end().strip_suffix("</untrusted_context>").unwrap_or(text);
+    let ends = |line: &str, with: &[&str]| with.iter().any(|start| line.starts_with(start));
+    let own = |line: &&str| {
+        ends(line, &["Error: ", "Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: "])
+    };
+    let lines = text.trim_end().lines().rev().take_while(own);
+    lines.into_iter().any(|line| ends(line, &["Error: ", "Exit Code: ", "Signal: "]))
 }

@@ -3,12 +3,19 @@
 
 use crate::shape::{self, Context, RawEvent};
 use crate::{Host, Payload, claude_code, codex};
-use bir_model::control::Join;
+use bir_model::Outcome;
+use bir_model::control::{HookWhat, Join};
 
 /// An event of opencode.
 #[must_use]
 pub fn event<'a>(named: &str, payload: &Payload<'a>, context: &Context) -> Option<RawEvent<'a>> {
-    let what = codex::with_result(claude_code::what(named, payload)?);
+    let mut what = codex::with_result(claude_code::what(named, payload)?);
+    if let HookWhat::Post { call, outcome: outcome @ Outcome::Ok, .. } = &mut what
+        && call.tool_name == "bash"
+        && status(payload).is_some_and(|status| status != "0")
+    {
+        *outcome = Outcome::ToolError;
+    }
     let event = shape::event(Host::OpenCode, Join::Fingerprint, payload, context, what)?;
     Some(RawEvent {
         // It may tell one event twice, when opencode ends.
@@ -17,4 +24,9 @@ pub fn event<'a>(named: &str, payload: &Payload<'a>, context: &Context) -> Optio
         at: payload.number(&["at"]).unwrap_or(event.at),
         ..event
     })
+}
+
+/// A command's status.
+fn status<'a>(payload: &Payload<'a>) -> Option<&'a str> {
+    payload.object(&["tool_response"])?.object(&["metadata"])?.raw(&["exit"])
 }
