@@ -270,8 +270,11 @@ impl Book {
         let is_open = |open: &&Call| ended && call.call_id.is_none() && is_same(open, call, event);
         let equal = |open: &&Call| is_open(open) && open.fingerprint == call.fingerprint;
         let of_proxy = |open: &&Call| !open.hooked && is_proxys(open, call, event.at);
-        if call.call_id.is_some() {
-            return Some((run_id, run.open.values().find(of_proxy)?.index));
+        if let Some(id) = &call.call_id {
+            let index = run.open.values().find(of_proxy).map(|open| open.index);
+            let index = index.or_else(|| run.late_beginning(call, ended))?;
+            run.know(&short(id), index);
+            return Some((run_id, index));
         }
         // An end first goes to a call that was announced, a beginning to one that was not.
         let index = run.open.values().find(equal).map(|open| open.index);

@@ -11,6 +11,17 @@ enum Lane {
     Proxy,
 }
 
+/// Which ids a host gives its calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ids {
+    /// The same to hooks and requests: Claude Code.
+    Both,
+    /// To hooks alone: opencode.
+    Hooks,
+    /// None: Gemini CLI.
+    None,
+}
+
 /// A session of the play: which calls go over MCP, and which of equal arguments they have.
 type Calls = Vec<(bool, u8)>;
 
@@ -22,7 +33,7 @@ fn call_of(session: usize, number: usize, (over_mcp, arguments): (bool, u8)) -> 
 
 /// Plays all sessions side by side, and so again in a further turn. Each choice is the lane that speaks next, and whether it
 /// says it twice.
-fn play(sessions: &[Calls], choices: &[(u16, bool)], ids: bool) -> (World, Vec<RunId>) {
+fn play(sessions: &[Calls], choices: &[(u16, bool)], ids: Ids) -> (World, Vec<RunId>) {
     let mut world = World::new();
     register(&mut world, sessions);
     let runs = turn(&mut world, sessions, &mut choices.iter().cycle(), ids, 0);
@@ -40,11 +51,14 @@ fn turn<'a>(
     world: &mut World,
     sessions: &[Calls],
     choices: &mut impl Iterator<Item = &'a (u16, bool)>,
-    ids: bool,
+    ids: Ids,
     turn: usize,
 ) -> Vec<RunId> {
     let by = |n: usize| {
-        let by = if ids { teller(&format!("s{n}"), &format!("t{turn}")) } else { gemini(&format!("s{n}")) };
+        let by = match ids {
+            Ids::Both => teller(&format!("s{n}"), &format!("t{turn}")),
+            Ids::Hooks | Ids::None => gemini(&format!("s{n}")),
+        };
         Teller { pid: 100 + n as u32, ..by }
     };
     let mut runs = Vec::new();
@@ -64,7 +78,8 @@ fn turn<'a>(
         let (n, number, lane, step) = lanes[at];
         let number = turn * 100 + number;
         let call = call_of(n, number, sessions[n][number % 100]);
-        let call = if ids { call } else { unnamed(call) };
+        let call = if ids == Ids::None { unnamed(call) } else { call };
+        let exact = ids == Ids::Both;
         let (by, proxy) = (by(n), format!("p{n}"));
         match lane {
             Lane::Hook => {
@@ -77,8 +92,8 @@ fn turn<'a>(
             Lane::Proxy => {
                 for _ in 0..=usize::from(*twice) {
                     match step {
-                        0 => world.began(&proxy, number as u64, &call, ids),
-                        _ => world.ended(&proxy, number as u64, &call, ids, Outcome::Ok),
+                        0 => world.began(&proxy, number as u64, &call, exact),
+                        _ => world.ended(&proxy, number as u64, &call, exact, Outcome::Ok),
                     }
                 }
             }
@@ -123,7 +138,7 @@ proptest! {
 
     #[test]
     fn each_call_is_in_its_run_once_with_both_sources(sessions in sessions(), choices in choices()) {
-        let (world, runs) = play(&sessions, &choices, true);
+        let (world, runs) = play(&sessions, &choices, Ids::Both);
         world.check();
         prop_assert_eq!(world.runs().len(), sessions.len());
         for (n, calls) in sessions.iter().enumerate() {
@@ -143,8 +158,12 @@ proptest! {
     }
 
     #[test]
-    fn without_ids_each_call_is_there_once_too(sessions in sessions(), choices in choices()) {
-        let (world, runs) = play(&sessions, &choices, false);
+    fn without_ids_each_call_is_there_once_too(
+        sessions in sessions(),
+        choices in choices(),
+        ids in prop::sample::select(vec![Ids::Hooks, Ids::None]),
+    ) {
+        let (world, runs) = play(&sessions, &choices, ids);
         world.check();
         prop_assert_eq!(world.runs().len(), sessions.len());
         for (n, calls) in sessions.iter().enumerate() {
@@ -157,7 +176,7 @@ proptest! {
     fn a_book_that_was_lost_goes_on_from_its_journal_as_if_nothing_were(
         sessions in sessions(),
         choices in choices(),
-        ids in any::<bool>(),
+        ids in prop::sample::select(vec![Ids::Both, Ids::Hooks, Ids::None]),
         pauses in prop::collection::vec(prop::sample::select(vec![0u64, 1000, 2000, 60_000]), 3),
         crash in 1..200usize,
     ) {
