@@ -7,7 +7,6 @@ use std::time::Duration;
 
 /// What became of it.
 #[derive(Debug, PartialEq, Eq)]
-#[cfg_attr(not(unix), expect(dead_code, reason = "elsewhere no process is ended from here"))]
 pub(crate) enum End {
     /// It has ended.
     Ended,
