@@ -73,8 +73,12 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
                     self.heard_of(event, &Place::session(&event.host.app, &event.session_id));
                 }
                 EntryWhat::Register(registration) => self.knows(registration, false),
+                EntryWhat::Report { proxy_id, .. } => {
+                    let parent = self.proxies.get(proxy_id).map(|proxy| proxy.registration.parent_pid);
+                    self.here = parent.map_or_else(Place::other, Place::proxies_of);
+                }
                 EntryWhat::Transcript { run, .. } => drop(asked.remove(run)),
-                EntryWhat::Report { .. } | EntryWhat::HostGone { .. } => {}
+                EntryWhat::HostGone { .. } => {}
             }
             let (_, effects) = self.ledger.hear(&entry);
             self.apply_again(effects, &mut asked, &mut settled);

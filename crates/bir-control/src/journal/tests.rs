@@ -146,12 +146,19 @@ fn a_full_journal_leaves_payloads_out_and_then_everything() {
     let (place, entry) = entries().swap_remove(1);
     let mut journal = Journal::open(home.path()).unwrap();
     journal.limits = Limits { full: 2_000, all_full: 1 << 20 };
+    assert!(!journal.take_gap());
     while journal.note(&place, &entry) == Kept::Yes {}
     assert!((4_000..5_000).contains(&journal.bytes), "{}", journal.bytes);
     let (all, damaged) = read(&mut journal);
     assert_eq!((&all[0], damaged), (&entry, 0));
     let text = format!("{:?}", all.last().unwrap());
     assert!(text.contains("\"c\"") && !text.contains("1.50") && !text.contains("why"), "{text}");
+    let mut next = Journal::open(home.path()).unwrap();
+    assert_eq!(
+        (next.take_gap(), next.take_gap()),
+        (true, false),
+        "the next one knows that something is missing"
+    );
     let (other, entry) = entries().swap_remove(2);
     assert_eq!(journal.note(&other, &entry), Kept::Yes, "another session's has room");
 }
