@@ -155,7 +155,9 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         if self.open.is_some() {
             let known_at = if self.last == 0 { crate::now() } else { self.last };
             for pid in self.hosts.look(&self.ledger.watched(), known_at, Instant::now()) {
-                let place = self.of_pid.remove(&pid).unwrap_or_else(Place::other);
+                let has_proxies = self.proxies.values().any(|proxy| proxy.registration.parent_pid == pid);
+                let elsewhere = if has_proxies { Place::proxies_of(pid) } else { Place::other() };
+                let place = self.of_pid.remove(&pid).unwrap_or(elsewhere);
                 let (_, effects) = self.take(&place, EntryWhat::HostGone { pid });
                 self.apply(effects);
                 self.proxies.retain(|_, proxy| proxy.registration.parent_pid != pid);
