@@ -1,9 +1,7 @@
 use super::*;
 use crate::book::{EntryWhat, TranscriptFacts};
-use bir_model::control::{
-    HookCall, HookEvent, HookWhat, Join, PayloadKind, ProxyReport, ProxyWhat, Registration, Told,
-};
-use bir_model::record::{HostInfo, ServerInfo};
+use bir_model::control::{HookEvent, PayloadKind, ProxyReport, ProxyWhat, Registration, Told};
+use bir_model::record::ServerInfo;
 use bir_model::{Outcome, RunId};
 use bir_record::redact::{RedactionKey, Redactor, Rules};
 
@@ -18,29 +16,12 @@ fn told(text: &str) -> Told {
 fn entries() -> Vec<(Place, Entry)> {
     let redactor = redactor();
     let mut safe = |kind, told| redactor.again(kind, told);
-    let event = HookEvent {
-        id: "e".into(),
-        host: HostInfo { app: "claude-code".into(), version: None },
-        via: "claude-code".into(),
-        session_id: "s".into(),
-        turn_id: Some("t".into()),
-        agent_id: None,
-        cwd: "/p".into(),
-        transcript: None,
-        host_pids: vec![7],
-        join: Join::CallId,
-        at: 1,
-        what: HookWhat::Pre {
-            call: HookCall {
-                call_id: Some("c".into()),
-                tool_name: "mcp__a__b".into(),
-                server: Some("a".into()),
-                tool: Some("b".into()),
-                input: Some(told(r#"{"x":1.50}"#)),
-                fingerprint: None,
-            },
-        },
-    };
+    let event: HookEvent = serde_json::from_value(serde_json::json!({
+        "event": "pre", "id": "e", "host": { "app": "claude-code" }, "via": "claude-code", "sessionId": "s", "turnId": "t",
+        "cwd": "/p", "hostPids": [7], "join": "call_id", "at": 1,
+        "call": { "callId": "c", "toolName": "mcp__a__b", "server": "a", "tool": "b", "input": told(r#"{"x":1.50}"#) },
+    }))
+    .unwrap();
     let registration = Registration {
         api_version: 1,
         version: "1".into(),
