@@ -111,6 +111,8 @@ pub(crate) struct Core<L, T> {
     of_session: HashMap<String, (Place, Option<PathBuf>)>,
     of_pid: HashMap<u32, Place>,
     of_run: HashMap<RunId, Place>,
+    /// Where the entry is that is heard now.
+    here: Place,
     /// The time of the last entry or timer.
     last: u64,
     draining: bool,
@@ -143,6 +145,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
             of_session: HashMap::new(),
             of_pid: HashMap::new(),
             of_run: HashMap::new(),
+            here: Place::other(),
             last: 0,
             draining: false,
             reopen_at: None,
@@ -189,6 +192,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
 
     fn enter(&mut self, place: &Place, entry: &Entry) -> (Answer, Vec<Effect>) {
         self.last = entry.taken_at;
+        self.here = place.clone();
         if let Some(open) = &mut self.open
             && open.journal.note(place, entry) == Kept::No
             && !std::mem::replace(&mut open.gap_told, true)
@@ -235,6 +239,13 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
                 self.apply(effects);
             }
             Effect::Settled { session } => self.settled(&session),
+            Effect::End(run) => {
+                let place = self.of_run.get(&run).cloned();
+                self.kept(effect);
+                if let Some(place) = place {
+                    self.proxies_settled(&place);
+                }
+            }
             other => self.kept(other),
         }
     }
@@ -244,11 +255,11 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         let Some(open) = &mut self.open else { return };
         match effect {
             Effect::Begin(head) => {
-                if let Record::Run(start) = head.record()
-                    && let Some(session) = &start.session_id
-                {
+                if let Record::Run(start) = head.record() {
                     let app = start.host.as_ref().map_or("", |host| host.app.as_str());
-                    self.of_run.insert(start.id, Place::session(app, session));
+                    let session = start.session_id.as_ref().map(|session| Place::session(app, session));
+                    // One without a session is that of the proxy that reports.
+                    self.of_run.insert(start.id, session.unwrap_or_else(|| self.here.clone()));
                 }
                 open.keeper.begin(head);
             }
@@ -273,6 +284,25 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         if carried.is_empty() {
             self.transcripts.forget(transcript.as_slice());
             self.of_session.remove(session);
+        }
+    }
+
+    /// A run is over that may have been one of proxies without a session: who they are is all that is of use any more.
+    fn proxies_settled(&mut self, place: &Place) {
+        let theirs = |proxy: &&Proxy| Place::proxies_of(proxy.registration.parent_pid) == *place;
+        let known = self.proxies.values().filter(theirs).filter(|proxy| !proxy.muted);
+        let entry = |proxy: &Proxy| Entry {
+            taken_at: self.last,
+            what: EntryWhat::Register(Box::new(proxy.registration.clone())),
+        };
+        let carried: Vec<_> = known.map(entry).collect();
+        if carried.is_empty() || self.of_run.values().any(|open| open == place) {
+            return;
+        }
+        if let Some(open) = &mut self.open
+            && let Err(e) = open.journal.settle(place, &carried)
+        {
+            self.around.log.warn(&format!("a journal that is of no use any more stays: {e}"));
         }
     }
 

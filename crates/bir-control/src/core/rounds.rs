@@ -73,8 +73,12 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
                     self.heard_of(event, &Place::session(&event.host.app, &event.session_id));
                 }
                 EntryWhat::Register(registration) => self.knows(registration, false),
+                EntryWhat::Report { proxy_id, .. } => {
+                    let parent = self.proxies.get(proxy_id).map(|proxy| proxy.registration.parent_pid);
+                    self.here = parent.map_or_else(Place::other, Place::proxies_of);
+                }
                 EntryWhat::Transcript { run, .. } => drop(asked.remove(run)),
-                EntryWhat::Report { .. } | EntryWhat::HostGone { .. } => {}
+                EntryWhat::HostGone { .. } => {}
             }
             let (_, effects) = self.ledger.hear(&entry);
             self.apply_again(effects, &mut asked, &mut settled);
@@ -151,7 +155,9 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         if self.open.is_some() {
             let known_at = if self.last == 0 { crate::now() } else { self.last };
             for pid in self.hosts.look(&self.ledger.watched(), known_at, Instant::now()) {
-                let place = self.of_pid.remove(&pid).unwrap_or_else(Place::other);
+                let has_proxies = self.proxies.values().any(|proxy| proxy.registration.parent_pid == pid);
+                let elsewhere = if has_proxies { Place::proxies_of(pid) } else { Place::other() };
+                let place = self.of_pid.remove(&pid).unwrap_or(elsewhere);
                 let (_, effects) = self.take(&place, EntryWhat::HostGone { pid });
                 self.apply(effects);
                 self.proxies.retain(|_, proxy| proxy.registration.parent_pid != pid);

@@ -1,9 +1,7 @@
 use super::*;
 use crate::book::{EntryWhat, TranscriptFacts};
-use bir_model::control::{
-    HookCall, HookEvent, HookWhat, Join, PayloadKind, ProxyReport, ProxyWhat, Registration, Told,
-};
-use bir_model::record::{HostInfo, ServerInfo};
+use bir_model::control::{HookEvent, PayloadKind, ProxyReport, ProxyWhat, Registration, Told};
+use bir_model::record::ServerInfo;
 use bir_model::{Outcome, RunId};
 use bir_record::redact::{RedactionKey, Redactor, Rules};
 
@@ -18,30 +16,12 @@ fn told(text: &str) -> Told {
 fn entries() -> Vec<(Place, Entry)> {
     let redactor = redactor();
     let mut safe = |kind, told| redactor.again(kind, told);
-    let event = HookEvent {
-        id: "e".into(),
-        host: HostInfo { app: "claude-code".into(), version: None },
-        via: "claude-code".into(),
-        session_id: "s".into(),
-        turn_id: Some("t".into()),
-        agent_id: None,
-        cwd: "/p".into(),
-        transcript: None,
-        host_pids: vec![7],
-        join: Join::CallId,
-        permission_mode: None,
-        at: 1,
-        what: HookWhat::Pre {
-            call: HookCall {
-                call_id: Some("c".into()),
-                tool_name: "mcp__a__b".into(),
-                server: Some("a".into()),
-                tool: Some("b".into()),
-                input: Some(told(r#"{"x":1.50}"#)),
-                fingerprint: None,
-            },
-        },
-    };
+    let event: HookEvent = serde_json::from_value(serde_json::json!({
+        "event": "pre", "id": "e", "host": { "app": "claude-code" }, "via": "claude-code", "sessionId": "s", "turnId": "t",
+        "cwd": "/p", "hostPids": [7], "join": "call_id", "at": 1,
+        "call": { "callId": "c", "toolName": "mcp__a__b", "server": "a", "tool": "b", "input": told(r#"{"x":1.50}"#) },
+    }))
+    .unwrap();
     let registration = Registration {
         api_version: 1,
         version: "1".into(),
@@ -147,12 +127,19 @@ fn a_full_journal_leaves_payloads_out_and_then_everything() {
     let (place, entry) = entries().swap_remove(1);
     let mut journal = Journal::open(home.path()).unwrap();
     journal.limits = Limits { full: 2_000, all_full: 1 << 20 };
+    assert!(!journal.take_gap());
     while journal.note(&place, &entry) == Kept::Yes {}
     assert!((4_000..5_000).contains(&journal.bytes), "{}", journal.bytes);
     let (all, damaged) = read(&mut journal);
     assert_eq!((&all[0], damaged), (&entry, 0));
     let text = format!("{:?}", all.last().unwrap());
     assert!(text.contains("\"c\"") && !text.contains("1.50") && !text.contains("why"), "{text}");
+    let mut next = Journal::open(home.path()).unwrap();
+    assert_eq!(
+        (next.take_gap(), next.take_gap()),
+        (true, false),
+        "the next one knows that something is missing"
+    );
     let (other, entry) = entries().swap_remove(2);
     assert_eq!(journal.note(&other, &entry), Kept::Yes, "another session's has room");
 }

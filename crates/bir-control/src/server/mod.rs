@@ -99,6 +99,8 @@ pub(crate) struct Server {
     pub(crate) end: Notify,
     pub(crate) end_reason: Cell<Option<Reason>>,
     projects_read: Cell<Instant>,
+    /// The core is not told yet which projects are set up.
+    untold: Cell<bool>,
     room: Room,
     connections: Cell<usize>,
     left: Notify,
@@ -116,6 +118,7 @@ impl Server {
             end: Notify::new(),
             end_reason: Cell::new(None),
             projects_read: Cell::new(Instant::now()),
+            untold: Cell::new(false),
             room: Room::new(),
             connections: Cell::new(0),
             left: Notify::new(),
@@ -226,8 +229,9 @@ impl Server {
     pub(crate) fn look_at_projects(&self) {
         self.projects_read.set(Instant::now());
         let mut projects = self.projects.borrow_mut();
-        if projects.look() {
-            let _ = self.core.try_send(Work::Projects(projects.projects().collect()));
+        if projects.look() || self.untold.get() {
+            let told = self.core.try_send(Work::Projects(projects.projects().collect()));
+            self.untold.set(told.is_err());
         }
     }
 

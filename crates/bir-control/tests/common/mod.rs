@@ -227,7 +227,7 @@ impl Home {
 
     pub(crate) fn serve_as(&self, version: &str, idle: Duration) -> Running {
         let running = self.start(version, idle);
-        wait("the control server", || self.discovery("a").url.is_some());
+        wait("the control server", || ["a", "b"].iter().all(|name| self.discovery(name).url.is_some()));
         running
     }
 
