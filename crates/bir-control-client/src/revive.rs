@@ -3,7 +3,8 @@
 use crate::projects::folder;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// A start is tried this often at most, by all processes of a user together.
@@ -26,6 +27,9 @@ const HANDED_ON: [&str; 14] = [
     "BIR_CORRELATION_DECISION",
     "BIR_NO_CORRELATION",
 ];
+
+/// Those that this process has started.
+static STARTED: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
 /// Why none is started.
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +75,10 @@ pub fn revive(state_dir: &Path) -> Result<(), ReviveError> {
     let mut command = Command::new(program);
     command.args(["serve", "--detached"]).env_clear().envs(kept).current_dir(root());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn()?;
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    // Whoever was started before and has ended is waited for here, so that a long session collects none of them.
+    started.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+    started.push(command.spawn()?);
     Ok(())
 }
 

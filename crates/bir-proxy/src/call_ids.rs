@@ -27,6 +27,8 @@ pub(crate) const MOST_HELD: usize = 1 << 20;
 pub(crate) struct CallIds {
     /// Somebody may put an id into the arguments. Kept up to date by the recorder; `None`: there is no recorder.
     may_come: Option<Arc<AtomicBool>>,
+    /// Whether the recorder is switched off, which it learns of with the next call alone.
+    is_off: fn() -> bool,
 }
 
 /// A message without ids in its arguments.
@@ -38,8 +40,8 @@ pub(crate) struct Stripped {
 }
 
 impl CallIds {
-    pub(crate) fn new(may_come: Option<Arc<AtomicBool>>) -> Self {
-        Self { may_come }
+    pub(crate) fn new(may_come: Option<Arc<AtomicBool>>, is_off: fn() -> bool) -> Self {
+        Self { may_come, is_off }
     }
 
     /// A message of the host without ids in its arguments; `None` when there are none.
@@ -71,7 +73,7 @@ impl CallIds {
 
     /// The answer to `tools/list` with the id declared in every tool; `None` when it passes as it came.
     pub(crate) fn declare(&self, line: &[u8]) -> Option<Vec<u8>> {
-        if !self.may_come.as_ref()?.load(Ordering::Relaxed) {
+        if !self.may_come.as_ref()?.load(Ordering::Relaxed) || (self.is_off)() {
             return None;
         }
         let mut scanner = Scanner::default();
@@ -125,7 +127,7 @@ mod tests {
 
     fn stripped(line: &str) -> Option<(String, Vec<Option<String>>)> {
         let mut scanner = Scanner::default();
-        let found = CallIds::new(None).strip(&scanner.finish_whole(line.as_bytes()))?;
+        let found = CallIds::new(None, || false).strip(&scanner.finish_whole(line.as_bytes()))?;
         Some((String::from_utf8(found.line).unwrap(), found.ids))
     }
 
@@ -173,7 +175,7 @@ mod tests {
                 r#"{{"id":1,"result":{{"tools":[ {{"inputSchema":{first},"name":"a"}},{{"name":"b","inputSchema":{second}}} ],"x":1e400}}}}"#
             )
         };
-        let declares = CallIds::new(Some(Arc::new(AtomicBool::new(true))));
+        let declares = CallIds::new(Some(Arc::new(AtomicBool::new(true))), || false);
         let declared =
             |line: &str| declares.declare(line.as_bytes()).map(|line| String::from_utf8(line).unwrap());
         let other = r#"{"type":"object","properties":{ "__bir_call_id__" : {} }}"#;
@@ -195,7 +197,12 @@ mod tests {
             assert_eq!(declared(&untouched), None, "{untouched}");
         }
         let line = list("{}", "{}");
-        for off in [CallIds::new(None), CallIds::new(Some(Arc::default()))] {
+        let may_come = || Some(Arc::new(AtomicBool::new(true)));
+        for off in [
+            CallIds::new(None, || false),
+            CallIds::new(Some(Arc::default()), || false),
+            CallIds::new(may_come(), || true),
+        ] {
             assert_eq!(off.declare(line.as_bytes()), None);
         }
     }

@@ -61,7 +61,8 @@ fn relay_one(relay: Relay) -> u8 {
     let may_come = relay.call_ids.then(|| Arc::new(AtomicBool::new(recording::may_ids_come(&relay))));
     let (recorder, tap) = recording::prepare(&relay, may_come.clone()).unzip();
     // Who does not record has nobody to declare anything for, and takes out what was declared by another.
-    let call_ids = relay.call_ids.then(|| CallIds::new(may_come.filter(|_| recorder.is_some())));
+    let call_ids =
+        relay.call_ids.then(|| CallIds::new(may_come.filter(|_| recorder.is_some()), bir_home::off::is_off));
     let tap = tap.map(|tap| Box::new(tap) as Box<dyn Tap>);
     let Relay { server_name, target, restart, lazy, .. } = relay;
     let code = match target {

@@ -164,6 +164,25 @@ fn a_session_that_finds_nobody_is_left_whole_in_the_inbox() {
     }
 }
 
+/// Somebody takes the connection and says nothing, as a machine does that has too much to do.
+#[test]
+fn one_that_says_nothing_delays_nobody() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (setup, project, home) = set_up(Script::new());
+    project.served(&format!("http://{}", listener.local_addr().unwrap()), "t");
+    let mut front = setup.start().open();
+    let begun = std::time::Instant::now();
+    for n in 0..50 {
+        front.ask(call(&n.to_string(), "echo", "{}"));
+    }
+    let took = begun.elapsed();
+    assert!(took < bir_control_client::BUDGET * 20, "50 calls took {took:?}: each waited for an answer");
+    assert_eq!(front.finish(), 0);
+    assert_eq!(inbox_lines(&home).len(), 100);
+    no_run(&home);
+    drop(listener);
+}
+
 #[test]
 fn one_that_is_killed_and_comes_back_elsewhere_costs_nothing() {
     let mut first = Control::start();

@@ -457,6 +457,13 @@ mod tests {
     }
 
     #[test]
+    fn each_absence_counts_by_itself() {
+        let is_there = |s: u64| !(20..30).contains(&s) && !(40..50).contains(&s);
+        let found = |s| if is_there(s) { OURS } else { Sighting::Installed };
+        assert_eq!(story_of(Scope::Any, 100, found, is_there), ["0 Bound"]);
+    }
+
+    #[test]
     fn one_that_answers_and_takes_nothing_is_given_up_too() {
         let told = story_of(Scope::Any, 40, |_| OURS, |s| s < 5);
         assert_eq!(told[0], "0 Bound");

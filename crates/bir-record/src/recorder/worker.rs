@@ -273,7 +273,6 @@ impl<O: Open> Worker<'_, O> {
     }
 
     fn look_around(&mut self, now: Instant) {
-        let was_answered = self.negotiation.is_answered();
         while let Some(heard) = self.bound.heard() {
             match heard {
                 Heard::Sighted(found) => self.looked(&found, now),
@@ -289,9 +288,6 @@ impl<O: Open> Worker<'_, O> {
             let news = self.negotiation.passed(now);
             self.hear(news);
         }
-        if !was_answered && self.negotiation.is_answered() {
-            self.bound.introduce();
-        }
     }
 
     fn looked(&mut self, found: &Sighting, now: Instant) {
@@ -300,8 +296,10 @@ impl<O: Open> Worker<'_, O> {
         }
         let news = self.negotiation.looked(found, now);
         self.hear(news);
-        let nobody = *found != Sighting::Asked && !self.negotiation.is_answered();
-        if nobody && self.negotiation.stance() == Stance::Bound {
+        if self.negotiation.is_answered() {
+            // It may be another one than before.
+            self.bound.introduce();
+        } else if self.negotiation.stance() == Stance::Bound && *found != Sighting::Asked {
             self.bound.spill(self.say);
         }
     }
