@@ -1,6 +1,7 @@
 """Is a run what happened? Each function adds what is wrong to the world's problems, in words."""
 
 import json
+import os
 
 from world import birtest
 
@@ -120,8 +121,8 @@ def call(world, asked, one, outcome, of_agent):
 
 
 def servers(world):
-    import os
-    return sorted({f.split(".")[0] for f in os.listdir(world.logs) if f.endswith(".jsonl") and f != "hooks.jsonl"})
+    """The names of the servers' logs."""
+    return sorted(f.removesuffix(".jsonl") for f in os.listdir(world.logs) if f.endswith(".jsonl") and f != "hooks.jsonl")
 
 
 def true_order(world, phrase, found):
