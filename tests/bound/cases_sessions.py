@@ -94,9 +94,13 @@ def compacted(w):
     d = w.project()
     simple(w, "P-LONG", 1)
     simple(w, "P-SHORT", 4)
+    # What the host itself asks for a summary with; it stands in no transcript, and belongs to no turn.
+    w.model.script("<summary> block", [turn(text("<summary>It was long.</summary>"), usage=(100, 100, 0, 0))])
     w.session(d, lines=[user("P-LONG please"), turns(1), user("/compact"), turns(2), user("P-SHORT please"),
                         {"await": lambda host: any("P-SHORT is done." in str(r.get("result")) for r in host.rows), "what": "the end of the turn after /compact"}, 0.5])
-    runs = [r for r in w.runs(2)]
+    runs = w.runs(2)
+    if not w.model.asked("<summary> block"):
+        w.say("the host did not ask for a summary")
     judged(w, runs, "P-LONG")
     judged(w, runs, "P-SHORT")
 

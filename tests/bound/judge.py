@@ -1,6 +1,7 @@
 """Is a run what happened? Each function adds what is wrong to the world's problems, in words."""
 
 import json
+import os
 
 from world import birtest
 
@@ -99,8 +100,10 @@ def call(world, asked, one, outcome, of_agent):
         say(f"it was seen by {sources}, and {'a server was sent it' if served else 'no server was sent it'}")
     if begin["toolName"] != asked["name"]:
         say(f"the tool is called {begin['toolName']!r}")
-    if asked["name"].startswith("mcp__") and served and (begin.get("server"), begin.get("tool")) != tuple(asked["name"].split("__", 2)[1:]):
-        say(f"server and tool are {begin.get('server')!r}, {begin.get('tool')!r}")
+    # A hook knows the server and not the tool as the server names it; the row that begins may have been written before the proxy told.
+    named = (begin.get("server"), end.get("tool") or begin.get("tool"))
+    if asked["name"].startswith("mcp__") and served and named != tuple(asked["name"].split("__", 2)[1:]):
+        say(f"server and tool are {named}")
     if begin.get("bypassed") or end.get("bypassed"):
         say("it is called bypassed")
     ran = end.get("toolInput") or begin.get("toolInput")
@@ -118,8 +121,8 @@ def call(world, asked, one, outcome, of_agent):
 
 
 def servers(world):
-    import os
-    return sorted({f.split(".")[0] for f in os.listdir(world.logs) if f.endswith(".jsonl") and f != "hooks.jsonl"})
+    """The names of the servers' logs."""
+    return sorted(f.removesuffix(".jsonl") for f in os.listdir(world.logs) if f.endswith(".jsonl") and f != "hooks.jsonl")
 
 
 def true_order(world, phrase, found):
