@@ -25,7 +25,7 @@ impl Cleaner<'_> {
     /// A hook event.
     pub(super) fn event(&self, mut event: HookEvent) -> HookEvent<SafeTold> {
         self.names([&mut event.id, &mut event.via, &mut event.session_id]);
-        self.maybe([&mut event.turn_id, &mut event.agent_id]);
+        self.maybe([&mut event.turn_id, &mut event.agent_id, &mut event.permission_mode]);
         self.host(&mut event.host);
         path(&mut event.cwd);
         event.transcript.iter_mut().for_each(path);
