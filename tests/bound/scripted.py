@@ -183,8 +183,8 @@ def compare(w, whole, name, made, may_lose=False):
         sources = sorted(set(begin.get("sources") or []) | set(end.get("sources") or []))
         if end["stepIndex"] != begin["stepIndex"] + 1 or end.get("outcome") != "ok" or begin.get("server") != m["server"]:
             wrong.append(f"{m['id']}: rows {begin['stepIndex']}, {end['stepIndex']}, outcome {end.get('outcome')}, server {begin.get('server')}")
-        elif sources != ["hook", "proxy"] and not (may_lose and sources):
-            wrong.append(f"{m['id']}: seen by {sources}")
+        elif (sources != ["hook", "proxy"] or end.get("bypassed")) and not (may_lose and sources):
+            wrong.append(f"{m['id']}: seen by {sources}{', called bypassed' if end.get('bypassed') else ''}")
         elif json.loads(end.get("toolInput") or begin.get("toolInput") or "null") != m["arguments"]:
             wrong.append(f"{m['id']}: arguments {birtest.short(begin.get('toolInput') or 'nothing', 80)}")
         elif "proxy" in sources and end.get("toolOutput") is not None and json.loads(end["toolOutput"]) != json.loads(m["result"] or "null"):

@@ -35,7 +35,7 @@ pub struct RawFacts {
 
 /// Reads transcripts for the facts of a turn. `transcripts` are the session's file and those of sub-agents, which are also looked
 /// for beside it; `turns` are the ids of the turn and of what belongs to it; `since` is when it began, ms since the Unix epoch.
-/// Blocks: a long transcript takes a second for some hundred MiB, and of each file the last 256 MiB are read at most.
+/// Blocks: 100 MiB took 0.6 s on a busy machine, and of each file the last 256 MiB are read at most.
 #[must_use]
 pub fn facts(transcripts: &[PathBuf], turns: &[String], since: u64, open_calls: &[String]) -> RawFacts {
     let mut turn = Turn::new(turns, since, open_calls);
