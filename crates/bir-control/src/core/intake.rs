@@ -17,6 +17,8 @@ use serde::Serialize;
 use std::path::Path;
 use tokio::sync::oneshot;
 
+/// Turns that are remembered as heard of.
+const MOST_TURNS: usize = 4096;
 /// Processes whose session is remembered.
 const MOST_PIDS: usize = 8192;
 
@@ -52,6 +54,9 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
     fn hook(&mut self, event: HookEvent) -> (HookReply, Vec<crate::book::Effect>) {
         let version = self.around.version.clone();
         let nothing = |version| (HookReply { version, ..HookReply::default() }, Vec::new());
+        if self.is_of_unheard_turn(&event) {
+            self.drain_inbox();
+        }
         let Some((event, context)) = self.hook_entry(event) else { return nothing(version) };
         let place = Place::session(&event.host.app, &event.session_id);
         self.heard_of(&event, &place);
@@ -59,6 +64,17 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
             (Answer::Hook(reply), effects) => (HookReply { version, ..reply }, effects),
             (_, effects) => (nothing(version).0, effects),
         }
+    }
+
+    /// Whether it belongs to a turn of which no prompt was heard: the prompt may wait in the inbox, and a run takes its prompt only
+    /// at its beginning.
+    fn is_of_unheard_turn(&mut self, event: &HookEvent) -> bool {
+        let Some(turn) = &event.turn_id else { return false };
+        if self.turns.len() > MOST_TURNS {
+            self.turns.clear();
+        }
+        let is_new = self.turns.insert((event.session_id.clone(), turn.clone()));
+        is_new && matches!(event.what, HookWhat::Pre { .. } | HookWhat::Post { .. } | HookWhat::Batch { .. })
     }
 
     /// The event as it may be kept. None: nothing of it is.

@@ -29,7 +29,7 @@ use bir_model::RunId;
 use bir_model::control::{HookEvent, PayloadKind, Registration, StepReports, Told};
 use bir_model::record::Record;
 use bir_record::SafeTold;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -111,6 +111,8 @@ pub(crate) struct Core<L, T> {
     of_session: HashMap<String, (Place, Option<PathBuf>)>,
     of_pid: HashMap<u32, Place>,
     of_run: HashMap<RunId, Place>,
+    /// Sessions and turns that were heard of.
+    turns: HashSet<(String, String)>,
     /// Where the entry is that is heard now.
     here: Place,
     /// The time of the last entry or timer.
@@ -145,6 +147,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
             of_session: HashMap::new(),
             of_pid: HashMap::new(),
             of_run: HashMap::new(),
+            turns: HashSet::new(),
             here: Place::other(),
             last: 0,
             draining: false,
