@@ -101,13 +101,13 @@ def compare(report, host, home, hub):
         kinds = [(r["stepIndex"], r["stepType"]) for r in rows]
         report.equal(f"{name}: turn {number + 1} has two rows a call", [[n, "tool_response" if n % 2 else "tool_selected"] for n in range(2 * len(calls))], [list(k) for k in kinds])
         wanted = [host.row(*call) for call in calls]
-        seen = [{"toolName": b["toolName"], "server": b.get("server"), "tool": e.get("tool"), "sources": e.get("sources"), "outcome": e.get("outcome"),
+        seen = [{"toolName": b["toolName"], "server": e.get("server"), "tool": e.get("tool"), "sources": e.get("sources"), "outcome": e.get("outcome"),
                  "input": json.loads(b.get("toolInput") or "null")} for b, e in pairs]
         if len(CALLS[number]) == 1 and host.AT_ONCE:
             wanted, seen = (sorted(rows, key=json.dumps) for rows in (wanted, seen))
         report.equal(f"{name}: turn {number + 1} has its calls, each once and in order", wanted, seen)
         report.equal(f"{name}: turn {number + 1} has the results", [], [text for b, e in pairs for text in result(b, e)])
-        ids = [e.get("callId") for b, e in pairs if (b.get("server") or host.SHELL_HAS_ID)]
+        ids = [e.get("callId") for b, e in pairs if (e.get("server") or host.SHELL_HAS_ID)]
         right = all(i and i.startswith("call_") for i in ids) and len(set(ids)) == len(ids) if host.HAS_ID else not any(ids)
         report.check(right, f"{name}: turn {number + 1} has the host's ids of calls", f"{ids}")
 
