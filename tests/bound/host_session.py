@@ -88,6 +88,9 @@ class Home(homes.Home):
                 found.append((int(pid), line))
         return found
 
+    def done(self, good):
+        return super().done(True) if good else birtest.keep(self.dir, "bound", self.name)
+
     def file(self, *path):
         return os.path.join(self.logs, *path)
 
