@@ -6,7 +6,8 @@
 //! | proxy: unknown, cancelled | with the hook's view, or after [`HALF`] without |
 //! | hook ended, proxy began | after [`HALF`], or with the proxy's view |
 //! | hook ended, a proxy serves the server and said nothing | after [`HALF`], `bypassed` |
-//! | hook ended, no proxy | at once; over MCP `bypassed` |
+//! | hook ended, over MCP, no proxy has introduced itself | after [`INTRODUCED`], `bypassed` |
+//! | hook ended, a built-in tool | at once |
 //! | refused, in the host's own words | at once |
 //! | the batch is over, and no hook saw an end | after [`GUESS`]: `denied` |
 
@@ -18,6 +19,8 @@ use bir_record::{Redacted, RedactedText, SafeLeg, SafePayload, SafeRecord, SafeT
 
 /// One half of a call waits so long for the other, ms.
 pub(super) const HALF: u64 = 10_000;
+/// A proxy introduces itself with its first call, which a hook may be quicker to tell of. In ms.
+const INTRODUCED: u64 = 3000;
 /// A batch that is over waits so long for an end that is still on its way, ms.
 pub(super) const GUESS: u64 = 2000;
 
@@ -183,7 +186,7 @@ impl Call {
     pub(super) fn outstanding(&self) -> bool {
         match &self.wire {
             Some(wire) => wire.ended.is_none(),
-            None => self.expects_proxy && self.shown.as_ref().is_some_and(|s| s.certainty == Certainty::Ran),
+            None => self.over_mcp() && self.shown.as_ref().is_some_and(|s| s.certainty == Certainty::Ran),
         }
     }
 
@@ -198,6 +201,7 @@ impl Call {
             (None, Some(Certainty::Refused)) => Next::Write,
             (None, Some(Certainty::Guessed)) => Next::Within(GUESS),
             (None, Some(Certainty::Ran)) if self.expects_proxy => Next::Within(HALF),
+            (None, Some(Certainty::Ran)) if self.over_mcp() => Next::Within(INTRODUCED),
             (None, Some(Certainty::Ran)) => Next::Write,
             (_, None) => Next::Open,
         }

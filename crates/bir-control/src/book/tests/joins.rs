@@ -306,7 +306,23 @@ fn bypassed_calls_are_counted_by_server() {
         world.pre(&by, &mcp(id));
         world.post(&by, &mcp(id), Outcome::Ok);
     }
+    assert_eq!(world.book.view().bypassed, [], "a proxy may still introduce itself");
+    world.wait(3001);
     assert_eq!(world.book.view().bypassed, [("s1".to_owned(), 2)]);
+}
+
+#[test]
+fn a_proxy_that_introduces_itself_after_the_hook_told_the_end_has_seen_the_call() {
+    let mut world = World::new();
+    let by = teller("s", "t");
+    let run = world.prompt(&by, "do it");
+    world.pre(&by, &mcp("c"));
+    world.post(&by, &mcp("c"), Outcome::Ok);
+    world.register("p", "s1", 100);
+    world.began("p", 0, &mcp("c"), true);
+    world.ended("p", 0, &mcp("c"), true, Outcome::Ok);
+    let end = world.only(run);
+    assert_eq!((end.sources.len(), end.bypassed), (2, false));
 }
 
 #[test]
