@@ -2,7 +2,7 @@
 //!
 //! | told | row of the end |
 //! |---|---|
-//! | proxy: ok, tool error, RPC error | at once, with the proxy's view |
+//! | proxy: ok, tool error, RPC error | with the hook's word of it, which brings the model's text before the call; without one after [`WORD`] |
 //! | proxy: unknown, cancelled | with the hook's view, or after [`HALF`] without |
 //! | hook ended, proxy began | after [`HALF`], or with the proxy's view |
 //! | hook ended, a proxy serves the server and said nothing | after [`HALF`], `bypassed` |
@@ -19,6 +19,8 @@ use bir_record::{Redacted, RedactedText, SafeLeg, SafePayload, SafeRecord, SafeT
 
 /// One half of a call waits so long for the other, ms.
 pub(super) const HALF: u64 = 10_000;
+/// The hook's word of an end that the proxy has told comes within so long, ms. Some hosts tell none of an error.
+const WORD: u64 = 1000;
 /// A proxy introduces itself with its first call, which a hook may be quicker to tell of. In ms.
 const INTRODUCED: u64 = 3000;
 /// A batch that is over waits so long for an end that is still on its way, ms.
@@ -190,12 +192,13 @@ impl Call {
         }
     }
 
-    /// What the two views allow.
-    pub(super) fn next(&self) -> Next {
+    /// What the two views allow. `ending`: the run ends, and no hook will tell anything of it.
+    pub(super) fn next(&self, ending: bool) -> Next {
         let ended = self.wire.as_ref().map(|wire| wire.ended.as_ref().map(|ended| ended.outcome));
         let shown = self.shown.as_ref().map(|shown| shown.certainty);
         match (ended, shown) {
             (Some(Some(Outcome::Unknown | Outcome::Cancelled)), None) => Next::Within(HALF),
+            (Some(Some(_)), None) if self.hooked && !ending => Next::Within(WORD),
             (Some(Some(_)), _) => Next::Write,
             (Some(None), Some(_)) => Next::Within(HALF),
             (None, Some(Certainty::Refused)) => Next::Write,

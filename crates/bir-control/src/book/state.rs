@@ -279,8 +279,9 @@ impl Book {
     /// After something was told of a call: its end is written, or waited for.
     pub(super) fn settle_call(&mut self, run_id: RunId, index: u32) {
         let Some(run) = self.runs.get_mut(&run_id) else { return };
+        let ending = run.over.is_some();
         let Some(call) = run.open.get_mut(&index) else { return };
-        match call.next() {
+        match call.next(ending) {
             Next::Write => self.close_call(run_id, index),
             Next::Within(wait) => {
                 let due = self.now.saturating_add(wait);

@@ -5,6 +5,9 @@ use bir_model::record::Source;
 
 const BOTH: [Source; 2] = [Source::Hook, Source::Proxy];
 
+/// Longer than the hook's word of an end is waited for, ms.
+const WORD: u64 = 1001;
+
 #[test]
 fn arguments_that_another_hook_changed_are_both_kept() {
     let mut world = World::new();
@@ -15,6 +18,7 @@ fn arguments_that_another_hook_changed_are_both_kept() {
     let ran = with_arguments(mcp("a"), r#"{"message":"changed"}"#);
     world.began("p", 0, &ran, true);
     world.ended("p", 0, &ran, true, Outcome::Ok);
+    world.post(&by, &ran, Outcome::Ok);
     world.pre(&by, &builtin("b"));
     world.post(&by, &with_arguments(builtin("b"), r#"{"path":"other"}"#), Outcome::Ok);
     let ends = world.ends(run);
@@ -100,6 +104,7 @@ fn a_proxy_behind_a_launcher_is_found_by_the_ids_of_its_calls() {
     world.pre(&by, &mcp("c"));
     world.began("p", 0, &mcp("c"), true);
     world.ended("p", 0, &mcp("c"), true, Outcome::Ok);
+    world.post(&by, &mcp("c"), Outcome::Ok);
     assert_eq!(world.only(run).sources, BOTH);
     assert_eq!(world.book.view().proxies[0].session.as_deref(), Some("s"));
     // From now on its server is known to have a proxy.
@@ -121,6 +126,7 @@ fn the_same_id_in_two_sessions_goes_by_the_process() {
         world.began(proxy, 0, &mcp("c"), true);
         world.ended(proxy, 0, &mcp("c"), true, outcome);
     }
+    world.wait(WORD);
     assert_eq!(world.only(run_a).outcome, Some(Outcome::Ok));
     assert_eq!(world.only(run_b).outcome, Some(Outcome::ToolError));
 }
@@ -254,6 +260,7 @@ fn an_injected_id_joins_exactly_and_a_server_that_does_not_give_it_back_gets_no_
         world.began("p", number, &echoed, true);
         world.ended("p", number, &echoed, true, Outcome::Ok);
     }
+    world.wait(WORD);
     let ends = world.ends(run);
     assert_eq!(
         ends.iter().map(|end| (end.step_index, end.ambiguous)).collect::<Vec<_>>(),
@@ -294,7 +301,25 @@ fn a_server_that_died_and_is_asked_again_tells_the_end() {
         world.ended(proxy, 0, &mcp("c"), true, outcome);
     }
     world.ended("p", 0, &mcp("c"), true, Outcome::Unknown);
+    world.wait(WORD);
     assert_eq!(world.only(run).outcome, Some(Outcome::Ok));
+}
+
+#[test]
+fn the_models_text_before_a_call_comes_with_the_hooks_word_of_its_end() {
+    let mut world = World::new();
+    let by = teller("s", "t");
+    world.register("p", "s1", 100);
+    let run = world.prompt(&by, "do it");
+    world.pre(&by, &mcp("c"));
+    world.began("p", 0, &mcp("c"), true);
+    world.ended("p", 0, &mcp("c"), true, Outcome::Ok);
+    assert!(world.ends(run).is_empty(), "the hook's word is waited for");
+    let post =
+        HookWhat::Post { call: mcp("c"), outcome: Outcome::Ok, output: None, error: None, duration_ms: None };
+    let event = Box::new(world.event(&by, post));
+    world.hear(EntryWhat::Hook { event, context: Some(told_text("I shall ask")) });
+    assert_eq!(world.only(run).context.as_deref(), Some("I shall ask"));
 }
 
 #[test]
@@ -367,6 +392,7 @@ fn what_only_the_transcript_or_only_the_wire_has_is_in_the_rows() {
     };
     let report = report(0, &mcp("c"), true, world.now, what);
     world.report("p", report);
+    world.wait(WORD);
     let [first, last] = &world.steps(run)[..] else { panic!() };
     assert_eq!((first.context.as_deref(), last.context.as_deref()), (Some("I shall ask"), None));
     assert!(last.ambiguous);
