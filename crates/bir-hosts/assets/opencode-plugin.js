@@ -89,7 +89,7 @@ export const Bir = async ({ directory }) => {
     let known = sessions.get(id)
     if (!known) {
       if (sessions.size >= MOST_SESSIONS) sessions.delete(sessions.keys().next().value)
-      known = { parent: undefined, turn: undefined, answer: undefined, roles: new Map(), open: new Map() }
+      known = { parent: undefined, turn: undefined, answer: undefined, started: false, roles: new Map(), open: new Map() }
       sessions.set(id, known)
     }
     return known
@@ -102,11 +102,19 @@ export const Bir = async ({ directory }) => {
     return { session_id: root, agent_id: root === id ? undefined : id, turn_id: turn, cwd: directory }
   }
 
+  /** Told once by each process, since nothing else says that a session goes on in another one. */
+  const start = (id, source) => {
+    const known = of(id)
+    if (known.started) return
+    known.started = true
+    tell("SessionStart", { ...who(id), source })
+  }
+
   const events = {
     "session.created": ({ info }) => {
       of(info.id).parent = info.parentID
       if (info.parentID) tell("SubagentStart", who(info.id))
-      else tell("SessionStart", { ...who(info.id), source: "startup" })
+      else start(info.id, "startup")
     },
     "session.idle": ({ sessionID }) => {
       const { parent, answer } = of(sessionID)
@@ -137,6 +145,7 @@ export const Bir = async ({ directory }) => {
     "chat.message": safely(({ sessionID }, { message, parts }) => {
       const known = of(sessionID)
       if (known.parent) return
+      start(sessionID, "resume")
       known.turn = message?.id
       known.answer = undefined
       const prompt = (parts ?? []).filter((part) => part.type === "text" && !part.synthetic).map((part) => part.text)

@@ -1,4 +1,5 @@
-//! Claude Code's own sentences about calls that were not made, in place of a result (facts/claude-code.md §§2–3, version 2.1.332).
+//! Hosts' own sentences about calls that were not made, in place of a result: Claude Code's (facts/claude-code.md §§2–3, version
+//! 2.1.332) and opencode's (1.18.33).
 
 use bir_model::Outcome;
 
@@ -26,6 +27,19 @@ pub fn verdict(tool_name: &str, shown: &str) -> Option<Outcome> {
         return Some(Outcome::Cancelled);
     }
     begins("<tool_use_error>Error: No such tool available").then_some(Outcome::Unknown)
+}
+
+/// What an error that opencode tells says of a call that was not made, or not to its end.
+pub(crate) fn of_opencode(error: &str) -> Option<Outcome> {
+    // The second is followed by the rules; the first, where the user said why, by what was said.
+    if error.starts_with("The user rejected permission to use this specific tool call")
+        || error.starts_with(
+            "The user has specified a rule which prevents you from using this specific tool call",
+        )
+    {
+        return Some(Outcome::Denied);
+    }
+    (error == "Tool execution aborted").then_some(Outcome::Cancelled)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-/// What opencode does in a session with a built-in tool, a tool that fails and a sub-agent.
+/// What opencode does in a session with a built-in tool, a tool that fails and a sub-agent, and then in one that goes on.
 const SESSION: &str = r#"
 const plugin = await Bir({ directory: process.argv[2] })
 const event = (type, properties) => plugin.event({ event: { type, properties } })
@@ -35,6 +35,7 @@ await event("session.created", undefined)
 await event("message.updated", { info: { id: "msg_3", sessionID: "ses_1", role: "assistant" } })
 await event("message.part.updated", { part: { type: "text", sessionID: "ses_1", messageID: "msg_3", text: "Done." } })
 await event("session.idle", { sessionID: "ses_1" })
+for (const id of ["msg_4", "msg_5"]) await plugin["chat.message"]({ sessionID: "ses_0" }, { message: { id }, parts: [{ type: "text", text: "Go on" }] })
 if (process.argv[3] === "exit") process.exit(0)
 // Otherwise opencode goes on until all is told.
 const { readFileSync } = await import("node:fs")
@@ -100,7 +101,7 @@ fn a_session_is_told_in_its_order() {
     }
     // At the end of the process what still waits is told at once.
     for how in ["", "exit"] {
-        let (well, said, events) = told(None, how, "21");
+        let (well, said, events) = told(None, how, "27");
         assert!(well && said.is_empty(), "{said}");
         let short: Vec<String> = events
             .iter()
@@ -130,6 +131,9 @@ fn a_session_is_told_in_its_order() {
                 "pre ses_1 ses_2 msg_1 call_3 -",
                 "agent_stop ses_1 ses_2 msg_1 - -",
                 "stop ses_1 - msg_1 - -",
+                "session_start ses_0 - - - -",
+                "prompt ses_0 - msg_4 - -",
+                "prompt ses_0 - msg_5 - -",
             ]
         );
         assert_eq!((&events[1]["prompt"], &events[9]["answer"]), (&"Do\nit".into(), &"Done.".into()));

@@ -11,7 +11,7 @@
 //! | refused, in the host's own words | at once |
 //! | the batch is over, and no hook saw an end | after [`GUESS`]: `denied` |
 
-use super::join::short;
+use super::join::{same_tool, short};
 use bir_model::control::{Compared, HookCall};
 use bir_model::record::{Source, Step, StepType};
 use bir_model::{Outcome, RunId, StepId};
@@ -190,6 +190,23 @@ impl Call {
             Some(wire) => wire.ended.is_none(),
             None => self.over_mcp() && self.shown.as_ref().is_some_and(|s| s.certainty == Certainty::Ran),
         }
+    }
+
+    /// Whether an end that names no call may be that of this one, as far as its tool tells.
+    pub(super) fn awaits_end(&self, call: &HookCall<SafeTold>, agent: Option<&str>) -> bool {
+        let named = || match (&self.server, &self.tool) {
+            (Some(server), Some(tool)) => same_tool(&call.tool_name, call.server.as_deref(), server, tool),
+            _ => false,
+        };
+        self.hooked
+            && self.shown.is_none()
+            && self.agent_id.as_deref() == agent
+            && (self.tool_name == short(&call.tool_name) || named())
+    }
+
+    /// Whether its proxy knows it to go on.
+    pub(super) fn is_on_the_wire(&self) -> bool {
+        self.wire.as_ref().is_some_and(|wire| wire.ended.is_none())
     }
 
     /// What the two views allow. `ending`: the run ends, and no hook will tell anything of it.

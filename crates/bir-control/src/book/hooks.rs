@@ -259,6 +259,9 @@ impl Book {
         if let Some(id) = &call.call_id
             && let Some(known) = self.named_call(event, &short(id))
         {
+            if ended && let Some(run) = self.runs.get_mut(&known.0) {
+                run.has_been_shown(known.1);
+            }
             return Some(known);
         }
         // A host whose requests carry ids has sent what comes without: it is not the hook's.
@@ -266,9 +269,8 @@ impl Book {
             return None;
         }
         let run_id = self.run_of(event)?;
+        let (now, agent) = (self.now, event.agent_id.as_deref());
         let run = self.runs.get_mut(&run_id)?;
-        let is_open = |open: &&Call| ended && call.call_id.is_none() && is_same(open, call, event);
-        let equal = |open: &&Call| is_open(open) && open.fingerprint == call.fingerprint;
         let of_proxy = |open: &&Call| !open.hooked && is_proxys(open, call, event.at);
         if let Some(id) = &call.call_id {
             let index = run.open.values().find(of_proxy).map(|open| open.index);
@@ -277,11 +279,11 @@ impl Book {
             return Some((run_id, index));
         }
         // An end first goes to a call that was announced, a beginning to one that was not.
-        let index = run.open.values().find(equal).map(|open| open.index);
-        let index = index.or_else(|| if ended { run.late_end(call) } else { None });
+        let index = if ended { run.ended_call(call, agent, now) } else { None };
         let index = index.or_else(|| Some(run.open.values().find(of_proxy)?.index));
         let index = index.or_else(|| run.late_beginning(call, ended));
         // Another hook may have changed the arguments since.
+        let is_open = |open: &&Call| ended && open.awaits_end(call, agent);
         let index = index.or_else(|| Some(run.open.values().find(is_open)?.index))?;
         Some((run_id, index))
     }
@@ -498,15 +500,6 @@ fn refused(outcome: Outcome, event: &Event) -> Shown {
         fingerprint: None,
         input: None,
     }
-}
-
-/// Whether an end that names no id may be that of an open call.
-fn is_same(open: &Call, call: &HookCall<SafeTold>, event: &Event) -> bool {
-    open.hooked
-        && open.shown.is_none()
-        && open.call_id.is_none()
-        && open.tool_name == short(&call.tool_name)
-        && open.agent_id == event.agent_id
 }
 
 /// Whether a call that its proxy alone has told of may be the one of which a hook speaks.

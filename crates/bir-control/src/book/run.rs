@@ -1,6 +1,6 @@
 //! One run: its calls, its rows in their order, and what is known of its end.
 
-use super::call::Call;
+use super::call::{Call, HALF};
 use super::join::{same_tool, short};
 use super::{Effect, ids};
 use bir_model::control::{Compared, HookCall};
@@ -14,8 +14,10 @@ use std::path::PathBuf;
 pub(super) const OPEN_CALLS: usize = 10_000;
 /// Calls whose ids are remembered, so that what is told late is not taken for a new call.
 const KNOWN_CALLS: usize = 20_000;
-/// Calls without an id whose hooks may still come after their end.
+/// Calls whose hooks may still come after their end.
 const LATE_HOOKS: usize = 256;
+/// An end that names no call is sought for so long among those that proxies have ended, before it is one of an open call, ms.
+const LATE_END: u64 = HALF;
 /// Sub-agents, transcripts and turns of one run that are remembered, each.
 const PARTS: usize = 1000;
 /// A run is over so long after `Stop` if nothing happens in it, ms.
@@ -90,10 +92,13 @@ pub(super) struct Run {
     pub(super) wakes_at: Option<u64>,
 }
 
-/// A call without an id whose end was written before its hooks had told all of it.
+/// A call whose end was written before its hooks had told all of it.
 #[derive(Debug)]
 struct LateHook {
     index: u32,
+    closed_at: u64,
+    has_id: bool,
+    agent: Option<String>,
     rendered: Option<String>,
     wire: Option<(String, String)>,
     fingerprints: [Option<Compared>; 2],
@@ -102,9 +107,12 @@ struct LateHook {
 }
 
 impl LateHook {
-    fn of(call: &Call) -> Self {
+    fn of(call: &Call, now: u64) -> Self {
         Self {
             index: call.index,
+            closed_at: now,
+            has_id: call.call_id.is_some(),
+            agent: call.agent_id.clone(),
             rendered: call.hooked.then(|| call.tool_name.clone()),
             wire: call.wire.as_ref().map(|wire| (wire.server.clone(), wire.tool.clone())),
             fingerprints: [
@@ -117,12 +125,16 @@ impl LateHook {
     }
 
     fn is(&self, call: &HookCall<SafeTold>) -> bool {
-        let named = match (&self.rendered, &self.wire) {
-            (Some(rendered), _) => *rendered == short(&call.tool_name),
-            (None, Some((server, tool))) => same_tool(&call.tool_name, call.server.as_deref(), server, tool),
-            (None, None) => false,
-        };
+        let rendered = self.rendered.as_ref().is_some_and(|rendered| *rendered == short(&call.tool_name));
+        let named = rendered
+            || self.wire.as_ref().is_some_and(|(server, tool)| {
+                same_tool(&call.tool_name, call.server.as_deref(), server, tool)
+            });
         named && call.fingerprint.is_some() && self.fingerprints.contains(&call.fingerprint)
+    }
+
+    fn awaits_end(&self, call: &HookCall<SafeTold>, agent: Option<&str>) -> bool {
+        self.pre && !self.post && self.agent.as_deref() == agent && self.is(call)
     }
 }
 
@@ -299,27 +311,51 @@ impl Run {
     }
 
     /// Takes a call out; whoever takes it writes its end.
-    pub(super) fn close(&mut self, index: u32) -> Option<Call> {
+    pub(super) fn close(&mut self, index: u32, now: u64) -> Option<Call> {
         let call = self.open.remove(&index)?;
-        if call.call_id.is_none() && call.shown.is_none() {
+        // With an id too: some hosts give one to the beginning alone, others send none to the proxy.
+        if call.shown.is_none() {
             if self.late_hooks.len() == LATE_HOOKS {
                 self.late_hooks.pop_front();
             }
-            self.late_hooks.push_back(LateHook::of(&call));
+            self.late_hooks.push_back(LateHook::of(&call, now));
         }
         Some(call)
     }
 
-    /// The call whose end a hook without ids tells when it is written already, by what its proxy told.
-    pub(super) fn late_end(&mut self, call: &HookCall<SafeTold>) -> Option<u32> {
-        let late = self.late_hooks.iter_mut().find(|late| late.pre && !late.post && late.is(call))?;
-        late.post = true;
-        Some(late.index)
+    /// The call whose end is told without an id: of those with this tool and these arguments the oldest, one that its proxy has
+    /// ended before one that is open, and that before one which its proxy knows to go on.
+    pub(super) fn ended_call(
+        &mut self,
+        call: &HookCall<SafeTold>,
+        agent: Option<&str>,
+        now: u64,
+    ) -> Option<u32> {
+        let open = self.open.values().filter(|open| {
+            open.awaits_end(call, agent) && open.fingerprint == call.fingerprint && call.fingerprint.is_some()
+        });
+        let open = open.map(|open| (1 + u8::from(open.is_on_the_wire()), open.index));
+        let late = self.late_hooks.iter().filter(|late| late.awaits_end(call, agent));
+        let late = late.map(|late| {
+            let rank = if now.saturating_sub(late.closed_at) <= LATE_END { 0 } else { 3 };
+            (rank, late.index)
+        });
+        let (_, index) = open.chain(late).min()?;
+        self.has_been_shown(index);
+        Some(index)
+    }
+
+    /// A hook has told how this call ended.
+    pub(super) fn has_been_shown(&mut self, index: u32) {
+        if let Some(late) = self.late_hooks.iter_mut().find(|late| late.index == index) {
+            late.post = true;
+        }
     }
 
     /// The call of which a hook tells for the first time when its end is written already.
     pub(super) fn late_beginning(&mut self, call: &HookCall<SafeTold>, ended: bool) -> Option<u32> {
-        let late = self.late_hooks.iter_mut().find(|late| !late.pre && late.is(call))?;
+        let may_be = |late: &LateHook| !late.pre && !(late.has_id && call.call_id.is_some()) && late.is(call);
+        let late = self.late_hooks.iter_mut().find(|late| may_be(late))?;
         late.pre = true;
         late.post = ended;
         Some(late.index)

@@ -308,7 +308,7 @@ impl Book {
     /// The same, with what the transcript says, in a run that is ending.
     pub(super) fn write_end(&mut self, run_id: RunId, index: u32, transcript: Option<Outcome>) {
         let Some(run) = self.runs.get_mut(&run_id) else { return };
-        let Some(call) = run.close(index) else { return };
+        let Some(call) = run.close(index, self.now) else { return };
         if let Some(wire) = &call.wire
             && let Some(proxy) = self.proxies.0.get_mut(&wire.proxy)
         {

@@ -83,6 +83,62 @@ fn a_proxy_that_speaks_before_a_hook_without_ids_is_of_the_same_call() {
 }
 
 #[test]
+fn an_end_without_an_id_is_that_of_the_call_whose_beginning_had_one() {
+    for wire_first in [false, true] {
+        let mut world = World::new();
+        let by = copilot("s");
+        world.register("p", "s1", 100);
+        let run = world.prompt(&by, "do it");
+        let named = |id: &str| HookCall { tool_name: "s1-echo".into(), tool: Some("echo".into()), ..mcp(id) };
+        let unnamed = HookCall { call_id: None, server: None, tool: None, ..named("") };
+        // Two equal calls at once, and one more when both are over.
+        for (number, id) in [(0, "a"), (1, "b")] {
+            world.pre(&by, &named(id));
+            world.began("p", number, &named(id), true);
+        }
+        for (number, id) in [(1, "b"), (0, "a")] {
+            if wire_first {
+                world.ended("p", number, &named(id), true, Outcome::Ok);
+            }
+            world.post(&by, &unnamed, Outcome::Ok);
+            if !wire_first {
+                world.ended("p", number, &named(id), true, Outcome::Ok);
+            }
+        }
+        world.pre(&by, &named("c"));
+        world.began("p", 2, &named("c"), true);
+        world.ended("p", 2, &named("c"), true, Outcome::ToolError);
+        world.post(&by, &unnamed, Outcome::ToolError);
+        world.stop(&by, "done", 0);
+        world.wait(60_000);
+        world.check();
+        let ends = world.ends(run);
+        assert_eq!(ends.len(), 3, "{ends:#?}");
+        assert!(ends.iter().all(|end| end.sources == BOTH && !end.bypassed && end.call_id.is_some()));
+    }
+}
+
+#[test]
+fn an_end_without_an_id_leaves_a_call_alone_that_its_proxy_knows_to_go_on() {
+    let mut world = World::new();
+    let by = copilot("s");
+    world.register("p", "s1", 100);
+    let run = world.prompt(&by, "do it");
+    for (number, id) in [(0, "long"), (1, "short")] {
+        world.pre(&by, &mcp(id));
+        world.began("p", number, &mcp(id), true);
+    }
+    world.ended("p", 1, &mcp("short"), true, Outcome::Ok);
+    world.post(&by, &unnamed(mcp("")), Outcome::Ok);
+    world.wait(60_000);
+    assert_eq!(world.ends(run).len(), 1, "the long one goes on");
+    world.ended("p", 0, &mcp("long"), true, Outcome::ToolError);
+    world.post(&by, &unnamed(mcp("")), Outcome::ToolError);
+    let outcomes: Vec<_> = world.ends(run).iter().map(|end| end.outcome.unwrap()).collect();
+    assert_eq!(outcomes, [Outcome::Ok, Outcome::ToolError]);
+}
+
+#[test]
 fn after_ten_minutes_equal_arguments_are_another_call() {
     let mut world = World::new();
     let by = gemini("s");

@@ -77,6 +77,11 @@ fn gemini(session: &str) -> Teller {
     }
 }
 
+/// A teller of a host that gives an id to the beginning of a call over MCP and to its request, and to no end.
+fn copilot(session: &str) -> Teller {
+    Teller { app: "copilot", via: "copilot", join: Join::Injected, ..gemini(session) }
+}
+
 impl World {
     fn new() -> Self {
         Self::with(None)
