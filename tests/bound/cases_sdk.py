@@ -4,6 +4,7 @@ import copy
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -57,66 +58,114 @@ class Decoy:
         self.server.server_close()
 
 
-def sdk(w):
-    """Sessions of the Agent SDK are bound by their environment, where the files of their HOME say nothing or name another."""
-    project = os.path.join(os.path.realpath(w.home.dir), "project")
-    directory = os.path.join(project, "app")
-    os.makedirs(directory)
-    # A run's project is the root of the repository.
-    subprocess.run(["git", "init", "-q", project], check=True, env=w.home.env())
-    world.set_up(w.home, project)
-    # A control server begins with the first project, or with the first hook; here nothing but the environment leads to it.
-    w.home.bir("up")
-    told = homes.until(lambda: w.control(project) if w.control(project).get("token") else None, homes.STARTS)
-    if not told:
-        w.say(f"the discovery file of the project names no control server: {sorted(w.control(project))}")
-        return
+class Surroundings:
+    """A project that is set up, whose control server runs, and how the application names it to the SDK."""
 
-    # Hosts filter environments, and users have several: nothing is set up in the HOME in which the application works.
-    user_home = os.path.join(w.home.dir, "other")
+    def __init__(self, w):
+        self.w, self.top = w, os.path.realpath(w.home.dir)
+        self.project = os.path.join(self.top, "project")
+        os.makedirs(self.project)
+        # A run's project is the root of the repository.
+        subprocess.run(["git", "init", "-q", self.project], check=True, env=w.home.env())
+        world.set_up(w.home, self.project)
+        # A control server begins with `bir up` where something is set up, or with a hook that finds a file; here no hook does.
+        w.home.bir("up")
+        self.told = homes.until(lambda: found if (found := w.control(self.project)).get("token") else {}, homes.STARTS)
+        if not self.told:
+            raise RuntimeError(f"the discovery file of the project names no control server: {w.control(self.project)}")
+        self.env = {"BIR_CONTROL_URL": self.told["url"], "BIR_CONTROL_TOKEN": self.told["token"]}
+        self.options = {"settings": w.settings(), "mcpServers": {"s1": {"type": "stdio", **w.server("s1")}}, "mcpServersDelivery": "initialize"}
+
+    def directory(self, *path):
+        made = os.path.join(self.top, *path)
+        os.makedirs(made)
+        return made
+
+    def session(self, directory, lines, **more):
+        host = Application(self.w, directory, lines, self.env, {**self.options, **more})
+        self.w.sessions.append(host)
+        if host.end(world.SESSION) != 0:
+            self.w.say(f"the application ended with status {host.status}: {birtest.short(host.stderr()[-300:], 300)}")
+        return host
+
+
+def sdk(w):
+    """The environment binds sessions of the Agent SDK, where the files of their HOME say nothing or name another control server."""
+    around = Surroundings(w)
+    directory = around.directory("project", "app")
+    # Nothing is set up in the HOME in which the application works.
+    user_home = around.directory("other")
     other = copy.copy(w.home)
     other.state = os.path.join(user_home, ".baseinstrunner")
     w.homes.append(other)
-    env = {"HOME": user_home, "BIR_HOME": other.state, "BIR_CONTROL_URL": told["url"], "BIR_CONTROL_TOKEN": told["token"]}
+    around.env.update(HOME=user_home, BIR_HOME=other.state)
     w._write(os.path.join(user_home, ".claude.json"), {"hasCompletedOnboarding": True})
-    options = {"settings": w.settings(), "mcpServers": {"s1": {"type": "stdio", **w.server("s1")}}}
-
-    def session(lines, **more):
-        host = Application(w, directory, lines, env, {**options, **more})
-        w.sessions.append(host)
-        if host.end(world.SESSION) != 0:
-            w.say(f"the application ended with status {host.status}: {birtest.short(host.stderr()[-300:], 300)}")
-        return host
-
     phrases = ["P-SDK-ONE", "P-SDK-TWO", "P-SDK-MORE"]
     for n, phrase in enumerate(phrases, 1):
         simple(w, phrase, n)
-    first = session([user("P-SDK-ONE please"), turns(1), user("P-SDK-TWO please"), turns(2)])
-    if found := sorted(os.listdir(os.path.join(other.state, "control"))) if os.path.exists(os.path.join(other.state, "control")) else []:
-        w.say(f"the application's own state directory has {found} in `control`: something was set up or started there")
+    # The servers of the first session are named on the command line, those of the second over stdin: the SDK has both ways.
+    first = around.session(directory, [user("P-SDK-ONE please"), turns(1), user("P-SDK-TWO please"), turns(2)], mcpServersDelivery="argv")
+    if found := files(other.state, "control"):
+        w.say(f"the application's own state directory has {found}: something was set up or started there")
 
-    # Now a file for the very directory names another one, and the servers come over the SDK's own channel instead of the command line.
     decoy = Decoy()
     try:
-        key = hashlib.sha256(directory.encode()).hexdigest()[:16]
+        # A file for the very directory names another one now.
         os.makedirs(os.path.join(other.state, "control"), mode=0o700, exist_ok=True)
-        with open(os.open(os.path.join(other.state, "control", f"{key}.json"), os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+        path = os.path.join(other.state, "control", hashlib.sha256(directory.encode()).hexdigest()[:16] + ".json")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
             json.dump({"project": directory, "url": decoy.url, "token": "0" * 64, "pid": os.getpid()}, f)
-        session([user("P-SDK-MORE please"), turns(1)], resume=first.session_id() or "", mcpServersDelivery="initialize")
+        around.session(directory, [user("P-SDK-MORE please"), turns(1)], resume=first.session_id() or "")
     finally:
         decoy.close()
     if decoy.asked:
         w.say(f"the discovery file went before the environment: its control server was asked for {decoy.asked[:5]}")
-
     runs = w.runs(3)
     for phrase in phrases:
         judged(w, runs, phrase, session=first.session_id())
     for whole in runs:
-        if whole["run"].get("project") != project:
-            w.say(f"the project is {whole['run'].get('project')!r}, not {project!r}")
-    left = [os.path.relpath(os.path.join(at, f), other.state) for at, _, files in os.walk(other.state) for f in files]
-    if kept := [f for f in left if f.startswith(("spool", "inbox", "control/serve"))]:
-        w.say(f"what was recorded lies in the application's own state directory: {kept[:5]}")
+        if whole["run"].get("project") != around.project:
+            w.say(f"the project is {whole['run'].get('project')!r}, not {around.project!r}")
+    if found := files(other.state, "spool") + files(other.state, "inbox"):
+        w.say(f"what was recorded lies in the application's own state directory: {found[:5]}")
 
 
-CASES = [sdk]
+def sdk_outside(w):
+    """A session outside of the project whose token it shows goes on undisturbed, and nothing of it is recorded."""
+    around = Surroundings(w)
+    for n, phrase in enumerate(("P-SDK-OUT", "P-SDK-IN"), 1):
+        simple(w, phrase, n)
+    out = around.session(around.directory("outside"), [user("P-SDK-OUT please"), turns(1)])
+    answers = [r.get("result") for r in out.rows if r.get("type") == "result"]
+    if answers != ["P-SDK-OUT is done."] or len(w.served("s1")) != 1:
+        w.say(f"outside, the session's answers are {answers}, and its server was sent {len(w.served('s1'))} calls")
+    # What the first one left in the inbox is read by now, since this one's run is there.
+    inside = around.session(around.project, [user("P-SDK-IN please"), turns(1)])
+    judged(w, w.runs(1), "P-SDK-IN", session=inside.session_id())
+
+
+def sdk_restarted(w):
+    """The control server that the environment names is killed between two turns: its successor has both, whole."""
+    around = Surroundings(w)
+    phrases = ["P-SDK-BEFORE", "P-SDK-AFTER"]
+    for n, phrase in enumerate(phrases, 1):
+        simple(w, phrase, n)
+
+    def kill(_):
+        os.kill(around.told["pid"], signal.SIGKILL)
+        return True
+
+    host = around.session(around.project, [user("P-SDK-BEFORE please"), turns(1), {"await": kill}, user("P-SDK-AFTER please"), turns(2)])
+    runs = w.runs(2)
+    for phrase in phrases:
+        judged(w, runs, phrase, session=host.session_id())
+    if w.control(around.project).get("pid") == around.told["pid"]:
+        w.say("nobody started another control server")
+
+
+def files(state, folder):
+    """The files of a folder of a state directory."""
+    return [os.path.relpath(os.path.join(at, name), state) for at, _, names in os.walk(os.path.join(state, folder)) for name in names]
+
+
+CASES = [sdk, sdk_outside, sdk_restarted]

@@ -64,7 +64,7 @@ def main():
         return report.finish()
     needs = [birtest.proxy(), world.HOOKS, world.homes.HUB, world.homes.CLI, world.homes.UPSTREAM]
     needs += [world.CLAUDE] if set(chosen) & set(host) else []
-    needs += [cases_sdk.SDK, birtest.node()] if "sdk" in chosen else []
+    needs += [cases_sdk.SDK, birtest.node()] if set(chosen) & {c.__name__ for c in cases_sdk.CASES} else []
     if not birtest.need(report, needs):
         return report.finish()
 
