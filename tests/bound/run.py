@@ -36,6 +36,7 @@ def main():
     if not reason and not opt.list:
         loopback.enter()
     import cases_calls
+    import cases_sdk
     import cases_sessions
     import host_codex
     import host_copilot
@@ -44,7 +45,7 @@ def main():
     import scripted
     import world
     from world import birtest
-    host = {c.__name__: c for c in cases_calls.CASES + cases_sessions.CASES}
+    host = {c.__name__: c for c in cases_calls.CASES + cases_sessions.CASES + cases_sdk.CASES}
     others = {"codex": host_codex.run, "copilot": host_copilot.run, "gemini": host_gemini.run, "opencode": host_opencode.run}
     own = {c.__name__: c for c in scripted.CASES}
     kinds = {"host": host, "others": others, "scripted": own}
@@ -62,7 +63,9 @@ def main():
         report.skipped("bound", reason)
         return report.finish()
     needs = [birtest.proxy(), world.HOOKS, world.homes.HUB, world.homes.CLI, world.homes.UPSTREAM]
-    if not birtest.need(report, needs + ([world.CLAUDE] if set(chosen) & set(host) else [])):
+    needs += [world.CLAUDE] if set(chosen) & set(host) else []
+    needs += [cases_sdk.SDK, birtest.node()] if set(chosen) & {c.__name__ for c in cases_sdk.CASES} else []
+    if not birtest.need(report, needs):
         return report.finish()
 
     def one(name):

@@ -78,6 +78,8 @@ class World:
     def __init__(self, name):
         self.name, self.problems = name, []
         self.home = homes.Home(f"bound-{name}")
+        # Every state directory in which something of ours may have been at work.
+        self.homes = [self.home]
         self.user = os.path.join(self.home.dir, "home")
         self.logs = self.home.logs
         self.model = Model()
@@ -222,24 +224,29 @@ class World:
         for session in self.sessions:
             session.kill()
         self.home.bir("down")
-        left = self.home.none_left()
+        for home in self.homes:
+            self.check_end(home)
+        self.model.close()
+        self.model.write(os.path.join(self.logs, "model.json"))
+        return self.problems
+
+    def check_end(self, home):
+        """No process is left, files are their owner's alone, and no canary is in any."""
+        left = home.none_left()
         if left:
             self.say(f"left running after `bir down`: {left}")
-        for at, folders, files in os.walk(self.home.state):
+        for at, folders, files in os.walk(home.state):
             for name in files + folders:
                 path = os.path.join(at, name)
                 if os.lstat(path).st_mode & 0o077 and not os.path.islink(path):
-                    self.say(f"others may use {os.path.relpath(path, self.home.state)}: {oct(os.lstat(path).st_mode & 0o777)}")
+                    self.say(f"others may use {os.path.relpath(path, home.state)}: {oct(os.lstat(path).st_mode & 0o777)}")
             for name in files:
                 path = os.path.join(at, name)
                 with open(path, "rb") as f:
                     data = f.read()
                 found = [n for n, secret in self.canaries.items() if secret.encode() in data]
                 if found:
-                    self.say(f"the value of {found} of the environment is in {os.path.relpath(path, self.home.state)}")
-        self.model.close()
-        self.model.write(os.path.join(self.logs, "model.json"))
-        return self.problems
+                    self.say(f"the value of {found} of the environment is in {os.path.relpath(path, home.state)}")
 
     def done(self):
         good = not self.problems
@@ -253,18 +260,25 @@ class Host:
     """One process of Claude Code. `lines` are what it gets on stdin, one after the other: messages, {"await": function}, or seconds."""
 
     def __init__(self, world, directory, prompt, lines, args, env):
-        self.world, self.status, self.rows = world, None, []
-        whole = {"HOME": world.user, "PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TERM": "dumb", "LANG": "C.UTF-8",
-                 "BIR_HOME": world.home.state, "ANTHROPIC_BASE_URL": world.model.url, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-                 "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1", "DISABLE_ERROR_REPORTING": "1", "IS_SANDBOX": "1", **world.canaries, **env}
-        temp = os.path.join(world.home.dir, "tmp")
-        os.makedirs(temp, exist_ok=True)
-        whole.update(TMPDIR=temp, CLAUDE_CODE_TMPDIR=temp)
         argv = [CLAUDE, *args, "--output-format", "stream-json", "--verbose", "--model", "claude-sonnet-4-5"]
         argv += ["--input-format", "stream-json", "-p"] if lines is not None else ["-p", prompt]
+        self._launch(world, directory, argv, lines, self.environment(world, env))
+
+    @staticmethod
+    def environment(world, more):
+        """What Claude Code is started with."""
+        temp = os.path.join(world.home.dir, "tmp")
+        os.makedirs(temp, exist_ok=True)
+        return {"HOME": world.user, "PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TERM": "dumb", "LANG": "C.UTF-8",
+                "BIR_HOME": world.home.state, "ANTHROPIC_BASE_URL": world.model.url, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+                "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1", "DISABLE_ERROR_REPORTING": "1", "IS_SANDBOX": "1",
+                "TMPDIR": temp, "CLAUDE_CODE_TMPDIR": temp, **world.canaries, **more}
+
+    def _launch(self, world, directory, argv, lines, env):
+        self.world, self.status, self.rows = world, None, []
         self.log = world.home.log("claude")
         self.err = open(self.log + ".err", "wb")
-        self.process = subprocess.Popen(argv, cwd=directory, env=whole, start_new_session=True, stdout=subprocess.PIPE, stderr=self.err,
+        self.process = subprocess.Popen(argv, cwd=directory, env=env, start_new_session=True, stdout=subprocess.PIPE, stderr=self.err,
                                         stdin=subprocess.PIPE if lines is not None else subprocess.DEVNULL)
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
