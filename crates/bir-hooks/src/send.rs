@@ -1,13 +1,14 @@
 //! To the control server, or to the inbox where nobody takes it.
 
-use bir_control_client::{BUDGET, Contact, Control, ControlError, Inbox, Place};
+use bir_control_client::{BUDGET, Contact, Control, ControlError, Inbox, Place, projects};
 use bir_model::control::{Envelope, HookEvent, HookReply};
 use std::path::Path;
 use std::time::Instant;
 
 /// Tells of an event. `find` says where the control server is, and is asked again where the first answer proves old.
 ///
-/// None: nobody answered. The event waits in the inbox then, unless the control server refused just this one.
+/// None: nobody answered. The event waits in the inbox then, unless the control server refused just this one, or nothing is set
+/// up in this state directory.
 pub(crate) fn tell(
     event: HookEvent,
     place: Place,
@@ -40,6 +41,11 @@ pub(crate) fn tell(
                 place = again;
             }
         }
+    }
+    // The environment named it, and nothing is set up here: nobody would ever read it, and whoever was started would serve nobody.
+    let from_file = !matches!(&place, Place::At(contact) if contact.file.is_none());
+    if !from_file && projects::list(state_dir).is_empty() {
+        return None;
     }
     // Where even this fails there is nobody left to tell.
     let _ = Inbox::new(state_dir).put(&[Envelope::Hook(Box::new(event))]);

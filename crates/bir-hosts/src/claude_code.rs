@@ -100,5 +100,5 @@ fn batch_call(json: &str) -> Option<BatchCall<RawPayload<'_>>> {
     let call = shape::call(&payload)?;
     let shown = payload.raw(&["tool_response"]);
     let verdict = shown.and_then(shape::shown_text).and_then(|text| refusal::verdict(&call.tool_name, &text));
-    Some(BatchCall { call, shown: shape::json(&payload, &["tool_response"]), verdict })
+    Some(BatchCall { call, shown: shape::json(&payload, &["tool_response"]), verdict, context: None })
 }

@@ -7,7 +7,7 @@
 //! | hook ended, proxy began | after [`HALF`], or with the proxy's view |
 //! | hook ended, a proxy serves the server and said nothing | after [`HALF`], `bypassed` |
 //! | hook ended, over MCP, no proxy has introduced itself | after [`INTRODUCED`], `bypassed` |
-//! | hook ended, a built-in tool | at once |
+//! | hook ended, a built-in tool | at once; a sub-agent's with the end of its message, at most [`WORD`] later |
 //! | refused, in the host's own words | at once |
 //! | the batch is over, and no hook saw an end | after [`GUESS`]: `denied` |
 
@@ -50,6 +50,8 @@ pub(super) struct Call {
     pub(super) shows_model: bool,
     /// The reasoning before it, until a row holds it.
     pub(super) context: Option<RedactedText>,
+    /// The message of the model that asked for it is done with.
+    pub(super) message_over: bool,
     /// A proxy that has not spoken yet serves its server.
     pub(super) expects_proxy: bool,
     pub(super) wire: Option<Wire>,
@@ -138,6 +140,7 @@ impl Call {
             input: call.input.as_ref().map(SafeTold::json),
             shows_model: true,
             context: None,
+            message_over: false,
             expects_proxy: false,
             wire: None,
             shown: None,
@@ -162,6 +165,7 @@ impl Call {
             input: None,
             shows_model: false,
             context: None,
+            message_over: false,
             expects_proxy: false,
             wire: Some(wire),
             shown: None,
@@ -216,15 +220,23 @@ impl Call {
         match (ended, shown) {
             (Some(Some(Outcome::Unknown | Outcome::Cancelled)), None) => Next::Within(HALF),
             (Some(Some(_)), None) if self.hooked && !ending => Next::Within(WORD),
+            (Some(Some(_)), Some(_)) if self.is_spoken_of_later() && !ending => Next::Within(WORD),
             (Some(Some(_)), _) => Next::Write,
             (Some(None), Some(_)) => Next::Within(HALF),
             (None, Some(Certainty::Refused)) => Next::Write,
             (None, Some(Certainty::Guessed)) => Next::Within(GUESS),
             (None, Some(Certainty::Ran)) if self.expects_proxy => Next::Within(HALF),
             (None, Some(Certainty::Ran)) if self.over_mcp() => Next::Within(INTRODUCED),
+            // A sub-agent's text is written down later than its calls end.
+            (None, Some(Certainty::Ran)) if self.is_spoken_of_later() && !ending => Next::Within(WORD),
             (None, Some(Certainty::Ran)) => Next::Write,
             (_, None) => Next::Open,
         }
+    }
+
+    /// Whether the end of its message may still bring the model's text before it.
+    fn is_spoken_of_later(&self) -> bool {
+        self.agent_id.is_some() && self.context.is_none() && !self.message_over
     }
 
     /// It was made, over MCP, and no proxy saw it.

@@ -211,6 +211,8 @@ impl Book {
         };
         let going_on = self.runs.get_mut(&run)?;
         going_on.goes_on(event.at, self.now);
+        // The model works again until the next `Stop`.
+        going_on.stopped = false;
         if let Some(turn) = event.turn_id.as_ref().filter(|_| known.is_none()) {
             going_on.has_turn(turn);
             self.sessions.get_mut(&event.session_id)?.belongs(turn, run);
@@ -377,6 +379,12 @@ impl Book {
         if known.is_none() && listed.call.call_id.is_none() {
             // Nothing tells it from one that is over.
             return;
+        }
+        if let Some((run, index)) = known
+            && let Some(open) = self.runs.get_mut(&run).and_then(|run| run.open.get_mut(&index))
+        {
+            open.message_over = true;
+            open.context = open.context.take().or_else(|| listed.context.as_ref().map(SafeTold::text));
         }
         let text = listed.shown.as_ref().map(SafeTold::json);
         let outcome = match (listed.verdict, known) {

@@ -101,7 +101,8 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         if is_excluded {
             return None;
         }
-        let event = Cleaner(&store.redactor).event(event);
+        let mut event = Cleaner(&store.redactor).event(event);
+        self.spoken_before(&mut event);
         let context = match &event.what {
             HookWhat::Pre { call }
             | HookWhat::Post { call, .. }
@@ -110,6 +111,16 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
             _ => None,
         };
         Some((event, context))
+    }
+
+    /// Adds to the calls of a message what the model said before them, where no earlier event found it.
+    fn spoken_before(&mut self, event: &mut HookEvent<SafeTold>) {
+        let HookWhat::Batch { calls } = &event.what else { return };
+        let ids: Vec<_> = calls.iter().map(|one| one.call.call_id.clone()).collect();
+        let said: Vec<_> = ids.iter().map(|id| self.context(event, id.as_deref())).collect();
+        if let HookWhat::Batch { calls } = &mut event.what {
+            calls.iter_mut().zip(said).for_each(|(one, context)| one.context = context);
+        }
     }
 
     fn context(&mut self, event: &HookEvent<SafeTold>, call: Option<&str>) -> Option<SafeTold> {

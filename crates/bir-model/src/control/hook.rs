@@ -257,6 +257,9 @@ pub struct BatchCall<P = Told> {
     /// What that text says of a call that was not made, where it is one of the host's own sentences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Outcome>,
+    /// The model's text before it: added by the control server, since a transcript may have it no sooner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<P>,
 }
 
 /// What a hook is answered.
@@ -333,6 +336,7 @@ impl<P> HookWhat<P> {
                         call: one.call.map(each),
                         shown: one.shown.map(|shown| each(PayloadKind::Json, shown)),
                         verdict: one.verdict,
+                        context: one.context.map(|context| each(PayloadKind::Text, context)),
                     })
                     .collect(),
             },

@@ -105,7 +105,7 @@ fn shown(url: &str) -> &str {
 fn is_refused(error: &ControlError) -> bool {
     match error {
         ControlError::BadBody(_) => true,
-        ControlError::Refused(status) => matches!(status.as_u16(), 400 | 413 | 415 | 422),
+        ControlError::Refused(status) => matches!(status.as_u16(), 400 | 403 | 413 | 415 | 422),
         _ => false,
     }
 }

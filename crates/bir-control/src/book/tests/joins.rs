@@ -379,6 +379,25 @@ fn the_models_text_before_a_call_comes_with_the_hooks_word_of_its_end() {
 }
 
 #[test]
+fn a_sub_agents_text_comes_with_the_end_of_its_message() {
+    let mut world = World::new();
+    let by = teller("s", "t");
+    let agent = Teller { agent: Some("a1".into()), ..by.clone() };
+    let run = world.prompt(&by, "do it");
+    for (call, wait) in [(builtin("b"), WORD), (builtin("a"), 0)] {
+        world.pre(&agent, &call);
+        world.post(&agent, &call, Outcome::Ok);
+        world.wait(wait);
+    }
+    assert_eq!(world.only(run).call_id.as_deref(), Some("b"), "it is not waited for without end");
+    let listed =
+        BatchCall { call: builtin("a"), shown: None, verdict: None, context: Some(told_text("I shall")) };
+    world.tell(&agent, HookWhat::Batch { calls: vec![listed] });
+    assert_eq!(world.ends(run)[1].context.as_deref(), Some("I shall"));
+    assert_eq!(world.ends(run)[1].outcome, Some(Outcome::Ok));
+}
+
+#[test]
 fn bypassed_calls_are_counted_by_server() {
     let mut world = World::new();
     let by = teller("s", "t");

@@ -212,7 +212,10 @@ impl World {
 
     fn batch(&mut self, by: &Teller, call: &HookCall<SafeTold>, verdict: Option<Outcome>) {
         let shown = Some(told("\"shown\""));
-        self.tell(by, HookWhat::Batch { calls: vec![BatchCall { call: call.clone(), shown, verdict }] });
+        self.tell(
+            by,
+            HookWhat::Batch { calls: vec![BatchCall { call: call.clone(), shown, verdict, context: None }] },
+        );
     }
 
     fn register(&mut self, proxy: &str, server: &str, parent: u32) {
