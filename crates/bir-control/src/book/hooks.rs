@@ -31,10 +31,11 @@ impl Book {
     /// Takes a hook's event.
     pub(super) fn hook(&mut self, event: &Event, context: Option<&SafeTold>) -> HookReply {
         self.meet(event);
-        if let Some(before) =
-            self.sessions.get_mut(&event.session_id).and_then(|known| known.heard.before(event))
-        {
-            return before;
+        if let Some(session) = self.sessions.get_mut(&event.session_id) {
+            if let Some(before) = session.heard.before(event) {
+                return before;
+            }
+            session.learn(event);
         }
         let at = self.happen(event, context.map(SafeTold::text));
         let mut reply = HookReply { version: self.options.version.clone(), ..HookReply::default() };
@@ -62,7 +63,6 @@ impl Book {
         }
         let (number, now) = (self.number, self.now);
         if let Some(session) = self.sessions.get_mut(&event.session_id) {
-            session.learn(event);
             session.spoke = number;
             session.spoke_at = now;
         }
