@@ -20,6 +20,8 @@ pub trait Ledger: Send + Sized {
     fn census(&self, within: &dyn Fn(&Path) -> bool) -> Census;
     /// Processes whose end is to be told as [`HostGone`](crate::book::EntryWhat::HostGone).
     fn watched(&self) -> Vec<u32>;
+    /// The session to which belongs what a proxy tells.
+    fn session_of(&self, proxy_id: &str) -> Option<String>;
     /// One that has heard nothing yet.
     fn anew(&self) -> Self;
     /// What has to stay in a journal of a session that is settled: entries of it that sessions to come build on.
@@ -144,6 +146,10 @@ impl Ledger for Book {
 
     fn watched(&self) -> Vec<u32> {
         self.watched()
+    }
+
+    fn session_of(&self, proxy_id: &str) -> Option<String> {
+        self.session_of(proxy_id)
     }
 
     fn anew(&self) -> Self {

@@ -15,7 +15,7 @@ use super::call::{Call, Certainty, Shown, Wire};
 use super::join::{WINDOW, same_tool, short};
 use super::run::{LINGER, NOTIFIES, Phase, Run};
 use super::session::Session;
-use super::state::{Book, SESSIONS};
+use super::state::{Book, SESSIONS, Waiting};
 use super::{inject, own_calls};
 use bir_model::control::{BatchCall, HookCall, HookEvent, HookReply, HookWhat, Join};
 use bir_model::record::EndReason;
@@ -31,10 +31,11 @@ impl Book {
     /// Takes a hook's event.
     pub(super) fn hook(&mut self, event: &Event, context: Option<&SafeTold>) -> HookReply {
         self.meet(event);
-        if let Some(before) =
-            self.sessions.get_mut(&event.session_id).and_then(|known| known.heard.before(event))
-        {
-            return before;
+        if let Some(session) = self.sessions.get_mut(&event.session_id) {
+            if let Some(before) = session.heard.before(event) {
+                return before;
+            }
+            session.learn(event);
         }
         let at = self.happen(event, context.map(SafeTold::text));
         let mut reply = HookReply { version: self.options.version.clone(), ..HookReply::default() };
@@ -62,7 +63,6 @@ impl Book {
         }
         let (number, now) = (self.number, self.now);
         if let Some(session) = self.sessions.get_mut(&event.session_id) {
-            session.learn(event);
             session.spoke = number;
             session.spoke_at = now;
         }
@@ -272,8 +272,13 @@ impl Book {
         }
         let run_id = self.run_of(event)?;
         let (now, agent) = (self.now, event.agent_id.as_deref());
+        let waits = self.waiting_for(event, call).is_some();
         let run = self.runs.get_mut(&run_id)?;
-        let of_proxy = |open: &&Call| !open.hooked && is_proxys(open, call, event.at);
+        let of_proxy = |open: &&Call| {
+            !open.hooked
+                && (open.call_id.is_none() || call.call_id.is_none())
+                && open.wire.as_ref().is_some_and(|wire| is_proxys(wire, call, event.at))
+        };
         if let Some(id) = &call.call_id {
             let index = run.open.values().find(of_proxy).map(|open| open.index);
             let index = index.or_else(|| run.late_beginning(call, ended))?;
@@ -285,7 +290,7 @@ impl Book {
         let index = index.or_else(|| Some(run.open.values().find(of_proxy)?.index));
         let index = index.or_else(|| run.late_beginning(call, ended));
         // Another hook may have changed the arguments since.
-        let is_open = |open: &&Call| ended && open.awaits_end(call, agent);
+        let is_open = |open: &&Call| ended && !waits && open.awaits_end(call, agent);
         let index = index.or_else(|| Some(run.open.values().find(is_open)?.index))?;
         Some((run_id, index))
     }
@@ -313,7 +318,7 @@ impl Book {
         call: &HookCall<SafeTold>,
         context: Option<RedactedText>,
     ) -> Option<u32> {
-        let wire = call.call_id.as_deref().and_then(|id| self.claim(&event.session_id, &short(id)));
+        let wire = self.claim(event, call);
         let session = self.sessions.get(&event.session_id)?;
         let proxy =
             self.proxies.serving(session, &call.tool_name, call.server.as_deref(), call.tool.as_deref());
@@ -479,15 +484,30 @@ impl Book {
     }
 
     /// Takes a proxy's call that waits for the hook which now speaks.
-    fn claim(&mut self, session: &str, call_id: &str) -> Option<Wire> {
-        let session = self.sessions.get(session)?;
-        let key = self.waiting.iter().find(|((proxy, _), waiting)| {
-            waiting.call_id == call_id
-                && self.proxies.0.get(proxy).is_some_and(|proxy| proxy.may_serve(session, &self.sessions))
-        });
-        let key = key.map(|(key, _)| key.clone())?;
-        self.learn(&key.0, &session.id.clone());
+    fn claim(&mut self, event: &Event, call: &HookCall<SafeTold>) -> Option<Wire> {
+        let key = self.waiting_for(event, call)?;
+        self.learn(&key.0, &event.session_id);
         self.waiting.remove(&key).map(|waiting| waiting.wire)
+    }
+
+    /// The call that waits for this hook: the one with its id, else the oldest one without an id that is of its tool and arguments.
+    fn waiting_for(&self, event: &Event, call: &HookCall<SafeTold>) -> Option<(String, u64)> {
+        let session = self.sessions.get(&event.session_id)?;
+        let of_session = |(proxy, _): &(String, u64)| {
+            self.proxies.0.get(proxy).is_some_and(|proxy| proxy.may_serve(session, &self.sessions))
+        };
+        let id = call.call_id.as_deref().map(short);
+        let named = |waiting: &Waiting| id.is_some() && waiting.call_id == id;
+        let by_id = self.waiting.iter().find(|(key, waiting)| named(waiting) && of_session(key));
+        let equal = |waiting: &Waiting| {
+            let may_be = waiting.call_id.is_none() && (id.is_none() || event.join == Join::Fingerprint);
+            may_be && is_proxys(&waiting.wire, call, event.at)
+        };
+        let equal = || {
+            let equal = self.waiting.iter().filter(|(key, waiting)| equal(waiting) && of_session(key));
+            equal.min_by_key(|(_, waiting)| waiting.wire.at)
+        };
+        by_id.or_else(equal).map(|(key, _)| key.clone())
     }
 }
 
@@ -510,13 +530,10 @@ fn refused(outcome: Outcome, event: &Event) -> Shown {
     }
 }
 
-/// Whether a call that its proxy alone has told of may be the one of which a hook speaks.
-fn is_proxys(open: &Call, call: &HookCall<SafeTold>, at: u64) -> bool {
-    open.wire.as_ref().is_some_and(|wire| {
-        wire.fingerprint.is_some()
-            && wire.fingerprint == call.fingerprint
-            && (open.call_id.is_none() || call.call_id.is_none())
-            && wire.at.abs_diff(at) <= WINDOW
-            && same_tool(&call.tool_name, call.server.as_deref(), &wire.server, &wire.tool)
-    })
+/// Whether a call that its proxy alone has told of may be the one of which a hook speaks, as far as tool and arguments tell.
+fn is_proxys(wire: &Wire, call: &HookCall<SafeTold>, at: u64) -> bool {
+    wire.fingerprint.is_some()
+        && wire.fingerprint == call.fingerprint
+        && wire.at.abs_diff(at) <= WINDOW
+        && same_tool(&call.tool_name, call.server.as_deref(), &wire.server, &wire.tool)
 }

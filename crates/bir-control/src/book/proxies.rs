@@ -65,11 +65,11 @@ impl Proxy {
         self.ended.contains(call)
     }
 
-    /// Where in the session's processes its parent stands: the nearest is the host, one further up a host around the host.
+    /// Where in the session's processes its parent stands.
     fn binds(&self, session: &Session) -> Option<usize> {
         match &self.registration.host_session {
             Some(id) if *id == session.id => Some(0),
-            _ => session.pids.iter().position(|pid| *pid == self.registration.parent_pid),
+            _ => session.stands(self.registration.parent_pid),
         }
     }
 
@@ -80,10 +80,12 @@ impl Proxy {
 
     /// Whether a call of it may have been announced in this session.
     pub(super) fn may_serve(&self, session: &Session, sessions: &BTreeMap<String, Session>) -> bool {
-        self.binds(session).is_some() || session.is_in(&self.project) && self.bound(sessions).is_empty()
+        let bound = self.bound(sessions);
+        bound.contains(&session.id) || bound.is_empty() && session.is_in(&self.project)
     }
 
-    /// The sessions that have its parent for their host, the likeliest first.
+    /// The sessions that have its parent for their host, the likeliest first. Of those that have it above them the nearest ones
+    /// count alone: a host that was started by another one has that above it, and its proxies are not its own.
     pub(super) fn bound(&self, sessions: &BTreeMap<String, Session>) -> Vec<String> {
         let mut bound: Vec<_> = sessions
             .values()
@@ -92,7 +94,9 @@ impl Proxy {
             })
             .collect();
         bound.sort();
-        bound.into_iter().map(|(.., id)| id.clone()).collect()
+        let nearest = bound.first().map(|(_, place, ..)| *place);
+        let bound = bound.into_iter().filter(|(_, place, ..)| Some(*place) <= nearest);
+        bound.map(|(.., id)| id.clone()).collect()
     }
 
     /// The session to which its calls belong if nothing else tells.

@@ -3,7 +3,7 @@
 //! ```text
 //!   began ─┬─ its id is known ──────────────────▶ one call
 //!          ├─ a call with its arguments is open ▶ one call (a guess where there are several)
-//!          ├─ it has an id ─▶ waits for its hook ▶ one call, or
+//!          ├─ a hook may come ▶ it is waited for ▶ one call, or
 //!          └─ nobody announced it ──────────────▶ a call of the session's run, else of a standalone run
 //! ```
 
@@ -13,11 +13,11 @@ use super::state::{Book, Waiting};
 use super::timers::Timer;
 use super::{Answer, ids, own_calls};
 use bir_model::RunId;
-use bir_model::control::{ProxyReport, ProxyWhat, ToldLeg};
+use bir_model::control::{Join, ProxyReport, ProxyWhat, ToldLeg};
 use bir_model::record::Lost;
 use bir_record::{SafeLeg, SafeRecord, SafeTold};
 
-/// A report with an id waits so long for its hook, ms. The hook comes first but where it found nobody.
+/// A report waits so long for its hook, ms. The hook comes first but where it found nobody, or where the host does not wait for it.
 const HOOK_COMES: u64 = 2000;
 /// Calls that wait for their hook; more do not wait.
 const WAITING: usize = 10_000;
@@ -87,27 +87,33 @@ impl Book {
             self.heeds_ids(&session, run, index, &wire, call_id.as_deref());
             return self.join(run, index, wire);
         }
-        match call_id {
-            Some(call_id) if self.waiting.len() < WAITING => {
-                let due = self.now.saturating_add(HOOK_COMES);
-                let key = (proxy_id.to_owned(), report.call);
-                self.timers.set(due, Timer::Waiting { proxy: key.0.clone(), call: key.1 });
-                self.waiting.insert(key, Waiting { call_id, wire, due });
-            }
-            call_id => self.alone(wire, call_id.as_deref()),
+        let may_come =
+            call_id.is_some() || self.joins_by_fingerprint(&candidates) && wire.fingerprint.is_some();
+        if !may_come || self.waiting.len() >= WAITING {
+            return self.alone(wire, call_id.as_deref());
         }
+        let due = self.now.saturating_add(HOOK_COMES);
+        let key = (proxy_id.to_owned(), report.call);
+        self.timers.set(due, Timer::Waiting { proxy: key.0.clone(), call: key.1 });
+        self.waiting.insert(key, Waiting { call_id, wire, due });
     }
 
-    /// No hook has come for a call with an id.
+    /// Whether hooks of one of these sessions announce calls whose requests have no id.
+    fn joins_by_fingerprint(&self, sessions: &[String]) -> bool {
+        let joins = |session: &String| self.sessions.get(session).map(|session| session.join);
+        sessions.iter().any(|session| joins(session) == Some(Join::Fingerprint))
+    }
+
+    /// No hook has come for a call that waited for one.
     pub(super) fn unannounced(&mut self, key: (String, u64)) {
         if self.waiting.get(&key).is_none_or(|waiting| waiting.due > self.now) {
             return;
         }
         let Some(Waiting { call_id, wire, .. }) = self.waiting.remove(&key) else { return };
         let near = self.proxies.0.get(&key.0).map(|proxy| proxy.near(&self.sessions)).unwrap_or_default();
-        match self.find_by_id(&near, &call_id) {
+        match call_id.as_deref().and_then(|id| self.find_by_id(&near, id)) {
             Some((_, run, index)) => self.join(run, index, wire),
-            None => self.alone(wire, Some(&call_id)),
+            None => self.alone(wire, call_id.as_deref()),
         }
     }
 
@@ -134,7 +140,7 @@ impl Book {
             return self.standalone_run(proxy, call, at);
         };
         let named = format!("{proxy}/{call}");
-        self.current_run(&session).or_else(|| self.begin_turn(&session, None, &named, at, None))
+        self.run_at(&session, at).or_else(|| self.begin_turn(&session, None, &named, at, None))
     }
 
     fn lost(&mut self, proxy_id: &str, report: &Report, calls: u64, reason: &str) {

@@ -2,7 +2,7 @@
 
 use super::heard::Heard;
 use bir_model::RunId;
-use bir_model::control::{HookEvent, Join};
+use bir_model::control::{HookEvent, HookWhat, Join};
 use bir_model::record::HostInfo;
 use bir_record::SafeTold;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -24,10 +24,10 @@ pub(super) struct Session {
     pub(super) project: PathBuf,
     pub(super) transcript: Option<PathBuf>,
     pub(super) join: Join,
-    /// Processes that all its hooks had above them, nearest first.
+    /// Processes that its latest hook had above it, nearest first: shells of that hook, the host, and whatever the host has above it.
     pub(super) pids: Vec<u32>,
-    /// Its hooks have agreed on them, or there is only one.
-    agreed: bool,
+    /// Those of them that all hooks of the host's process had above them, as far as it is known: the first is the host.
+    agreed: Vec<u32>,
     /// The latest last.
     pub(super) runs: VecDeque<RunId>,
     turns: BTreeMap<String, RunId>,
@@ -52,7 +52,7 @@ impl Session {
             transcript: None,
             join: event.join,
             pids: Vec::new(),
-            agreed: false,
+            agreed: Vec::new(),
             runs: VecDeque::new(),
             turns: BTreeMap::new(),
             order: VecDeque::new(),
@@ -76,16 +76,44 @@ impl Session {
         if event.host_pids.is_empty() {
             return;
         }
-        let told = &event.host_pids[..event.host_pids.len().min(PIDS)];
-        let common: Vec<u32> = self.pids.iter().copied().filter(|pid| told.contains(pid)).collect();
-        self.agreed = told.len() == 1 || !common.is_empty();
-        // A session that was resumed has another process.
-        self.pids = if common.is_empty() { told.to_vec() } else { common };
+        let told = event.host_pids[..event.host_pids.len().min(PIDS)].to_vec();
+        let among =
+            |pids: &[u32]| -> Vec<u32> { told.iter().copied().filter(|pid| pids.contains(pid)).collect() };
+        let (known, recent) = (among(&self.agreed), among(&self.pids));
+        let is_host = self.agreed.first().is_some_and(|host| known.first() == Some(host));
+        let place = |pids: &[u32]| pids.first().and_then(|pid| told.iter().position(|one| one == pid));
+        // A session that goes on in another process may have only a terminal in common with what it was before, or nothing.
+        let begins = matches!(event.what, HookWhat::SessionStart { .. });
+        self.agreed = if is_host && place(&known) <= place(&recent) {
+            known
+        } else if told.len() == 1 {
+            told.clone()
+        } else if begins || !self.agreed.is_empty() && !is_host {
+            Vec::new()
+        } else {
+            recent
+        };
+        self.pids = told;
+    }
+
+    /// Where a process stands above its hooks, the nearest first. One above its host is not the host, and others have it above
+    /// them too.
+    pub(super) fn stands(&self, pid: u32) -> Option<usize> {
+        let place = |pid: u32| self.pids.iter().position(|one| *one == pid);
+        let highest = self.agreed.first().map_or(usize::MAX, |host| place(*host).unwrap_or(usize::MAX));
+        place(pid).filter(|place| *place <= highest)
+    }
+
+    /// What its hooks have told of processes, to be told again: what they agree on first, and then what the latest said.
+    pub(super) fn processes(&self) -> Vec<Vec<u32>> {
+        let told_once = self.pids.len() == 1;
+        let agreed = Some(self.agreed.clone()).filter(|pids| !pids.is_empty() && !told_once);
+        agreed.into_iter().chain(Some(self.pids.clone()).filter(|pids| !pids.is_empty())).collect()
     }
 
     /// The process whose end is the session's, where it is known: not the shell that ran one hook.
     pub(super) fn watched(&self) -> Option<u32> {
-        self.pids.first().copied().filter(|_| self.agreed && !self.ended)
+        self.agreed.first().copied().filter(|_| !self.ended)
     }
 
     /// The run of a turn, or the run with which it goes on.

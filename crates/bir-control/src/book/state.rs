@@ -56,10 +56,10 @@ pub struct Book {
     pub(super) out: Vec<Effect>,
 }
 
-/// A call of a proxy that has an id, and whose hook has not been heard.
+/// A call of a proxy whose hook has not been heard.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    pub(super) call_id: String,
+    pub(super) call_id: Option<String>,
     pub(super) wire: Wire,
     pub(super) due: u64,
 }
@@ -157,6 +157,19 @@ impl Book {
         let runs = &self.sessions.get(session)?.runs;
         let open = |id: &&RunId| self.runs.get(id).is_some_and(|run| run.phase != Phase::Ended);
         runs.iter().rev().find(open).or(runs.back()).copied()
+    }
+
+    /// The run of a session in which something happened at that time that may have waited for its hook since: another turn may
+    /// have begun by now.
+    pub(super) fn run_at(&self, session: &str, at: u64) -> Option<RunId> {
+        let current = self.current_run(session)?;
+        let began = |id: &RunId| self.runs.get(id).map(|run| run.started_at);
+        if began(&current).is_none_or(|began| began <= at) {
+            return Some(current);
+        }
+        let runs = self.sessions.get(session)?.runs.iter().rev();
+        let before = |id: &&RunId| began(id).is_some_and(|began| began <= at);
+        Some(runs.copied().find(|id| before(&id)).unwrap_or(current))
     }
 
     /// Begins the run of a turn. Where the host names no turn, the event that began it names the run.

@@ -120,25 +120,31 @@ impl Book {
         let Some(session) = self.sessions.get(session).filter(|session| !session.ended) else {
             return Vec::new();
         };
-        let event = HookEvent {
-            id: format!("{ESSENCE}-{}", session.spoke_at),
-            host: session.host.clone(),
-            via: session.host.app.clone(),
-            session_id: session.id.clone(),
-            turn_id: None,
-            agent_id: None,
-            cwd: session.cwd.clone(),
-            transcript: session.transcript.clone(),
-            host_pids: session.pids.clone(),
-            join: session.join,
-            permission_mode: None,
-            at: session.spoke_at,
-            what: HookWhat::Note { name: ESSENCE.to_owned() },
-        };
-        let hook = EntryWhat::Hook { event: Box::new(event), context: None };
+        let mut processes = session.processes();
+        if processes.is_empty() {
+            processes.push(Vec::new());
+        }
+        let hooks = processes.into_iter().enumerate().map(|(n, host_pids)| {
+            let event = HookEvent {
+                id: format!("{ESSENCE}-{}-{n}", session.spoke_at),
+                host: session.host.clone(),
+                via: session.host.app.clone(),
+                session_id: session.id.clone(),
+                turn_id: None,
+                agent_id: None,
+                cwd: session.cwd.clone(),
+                transcript: session.transcript.clone(),
+                host_pids,
+                join: session.join,
+                permission_mode: None,
+                at: session.spoke_at,
+                what: HookWhat::Note { name: ESSENCE.to_owned() },
+            };
+            EntryWhat::Hook { event: Box::new(event), context: None }
+        });
         let proxies = self.proxies.0.values().filter(|proxy| proxy.serves(session));
         let proxies = proxies.map(|proxy| EntryWhat::Register(Box::new(proxy.registration.clone())));
         let taken_at = session.spoke_at;
-        std::iter::once(hook).chain(proxies).map(|what| Entry { taken_at, what }).collect()
+        hooks.chain(proxies).map(|what| Entry { taken_at, what }).collect()
     }
 }

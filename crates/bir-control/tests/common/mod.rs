@@ -185,6 +185,10 @@ impl Ledger for StandIn {
         self.sessions.values().flat_map(|session| session.pids.clone()).collect()
     }
 
+    fn session_of(&self, _: &str) -> Option<String> {
+        None
+    }
+
     fn anew(&self) -> Self {
         Self::default()
     }

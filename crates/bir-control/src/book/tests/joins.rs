@@ -60,26 +60,74 @@ fn without_ids_equal_calls_side_by_side_are_joined_in_order_and_said_to_be_a_gue
 }
 
 #[test]
-fn a_proxy_that_speaks_before_a_hook_without_ids_is_of_the_same_call() {
-    for ends_first in [false, true] {
-        let mut world = World::new();
-        let by = gemini("s");
-        world.register("p", "s1", 100);
-        let run = world.prompt(&by, "do it");
-        let call = unnamed(mcp(""));
-        world.began("p", 0, &call, false);
-        if ends_first {
-            world.ended("p", 0, &call, false, Outcome::Ok);
+fn a_proxy_that_speaks_before_its_hook_is_of_the_same_call() {
+    // How long the hook takes, whether the proxy knows the end before, and whether hooks have ids of calls.
+    for late in [0, 1900, 2100] {
+        for (ends_first, call) in
+            [(false, unnamed(mcp(""))), (true, unnamed(mcp(""))), (false, mcp("c")), (true, mcp("c"))]
+        {
+            let mut world = World::new();
+            let by = gemini("s");
+            world.register("p", "s1", 100);
+            let run = world.prompt(&by, "do it");
+            world.began("p", 0, &call, false);
+            if ends_first {
+                world.ended("p", 0, &call, false, Outcome::Ok);
+            }
+            world.wait(late);
+            assert_eq!(world.pre(&by, &call).step_index, Some(0));
+            world.post(&by, &call, Outcome::Ok);
+            if !ends_first {
+                world.ended("p", 0, &call, false, Outcome::Ok);
+            }
+            let end = world.only(run);
+            // What was written when the hook came stays so.
+            let sources = if ends_first && late > 2000 { 1 } else { 2 };
+            assert_eq!((end.outcome, end.sources.len()), (Some(Outcome::Ok), sources));
+            assert!(!end.bypassed && !end.ambiguous);
+            let more = HookCall { call_id: call.call_id.clone().map(|id| id + "2"), ..call.clone() };
+            assert_eq!(world.pre(&by, &more).step_index, Some(2), "one more is one more");
         }
-        assert_eq!(world.pre(&by, &call).step_index, Some(0));
-        world.post(&by, &call, Outcome::Ok);
-        if !ends_first {
-            world.ended("p", 0, &call, false, Outcome::Ok);
-        }
-        let end = world.only(run);
-        assert_eq!((end.outcome, end.sources.len()), (Some(Outcome::Ok), if ends_first { 1 } else { 2 }));
-        assert_eq!(world.pre(&by, &call).step_index, Some(2), "one more is one more");
     }
+}
+
+#[test]
+fn a_call_that_waits_for_its_hook_is_of_the_turn_in_which_it_was_made() {
+    let mut world = World::new();
+    let by = gemini("s");
+    world.register("p", "s1", 100);
+    let (first, call) = (world.prompt(&by, "one"), unnamed(mcp("")));
+    world.began("p", 0, &call, false);
+    world.ended("p", 0, &call, false, Outcome::Ok);
+    world.stop(&by, "done", 0);
+    let second = world.prompt(&by, "two");
+    world.stop(&by, "done", 0);
+    world.wait(60_000);
+    world.check();
+    assert_eq!((world.steps(first).len(), world.steps(second).len()), (2, 0));
+    assert_eq!(world.only(first).sources, [Source::Proxy]);
+}
+
+#[test]
+fn a_proxy_of_a_process_that_no_hook_has_told_of_yet_waits_for_one() {
+    // The session goes on in another process, and its first hook is late.
+    let mut world = World::new();
+    let by = gemini("s");
+    world.prompt(&by, "one");
+    world.stop(&by, "done", 0);
+    world.wait(60_000);
+    world.hear(EntryWhat::HostGone { pid: 100 });
+    world.register("p", "s1", 200);
+    let (by, call) = (Teller { pid: 200, ..by }, unnamed(mcp("")));
+    let prompt = HookWhat::Prompt { prompt: told_text("two"), notification: false };
+    let prompt = Box::new(world.event(&by, prompt));
+    world.began("p", 0, &call, false);
+    world.ended("p", 0, &call, false, Outcome::Ok);
+    let run = world.send(prompt).run_id.unwrap();
+    world.pre(&by, &call);
+    world.post(&by, &call, Outcome::Ok);
+    assert_eq!(world.only(run).sources, BOTH);
+    assert_eq!(world.runs().len(), 2);
 }
 
 #[test]
@@ -147,6 +195,7 @@ fn after_ten_minutes_equal_arguments_are_another_call() {
     world.pre(&by, &unnamed(mcp("")));
     world.wait(10 * 60 * 1000);
     world.began("p", 0, &unnamed(mcp("")), false);
+    world.wait(2000);
     assert_eq!(world.steps(run).len(), 2);
 }
 

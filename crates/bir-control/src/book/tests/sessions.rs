@@ -133,6 +133,94 @@ fn a_hook_below_a_shell_of_its_own_tells_the_host_by_what_stays() {
     assert_eq!(world.book.view().proxies[0].session.as_deref(), Some("s"));
 }
 
+/// Says something from below these processes.
+fn note(world: &mut World, session: &str, pids: &[u32]) {
+    let mut event = world.event(&gemini(session), HookWhat::Note { name: "x".into() });
+    event.host_pids = pids.to_vec();
+    world.send(Box::new(event));
+}
+
+fn session_of(world: &World, proxy: &str) -> Option<String> {
+    world.book.session_of(proxy)
+}
+
+#[test]
+fn a_session_that_goes_on_in_the_same_terminal_has_the_new_process() {
+    const TERMINAL: u32 = 5;
+    let begins = |world: &mut World, pids: &[u32]| {
+        let mut event = world.event(&gemini("s"), HookWhat::SessionStart { source: "resume".into() });
+        event.host_pids = pids.to_vec();
+        world.send(Box::new(event));
+    };
+    // With a hook that says so and without, with shells below the host and without.
+    for (said, shells) in [(true, false), (false, false), (true, true), (false, true)] {
+        let mut world = World::new();
+        let below = |host: u32, hook: u32| {
+            let shell = shells.then_some(900 + hook);
+            shell.into_iter().chain([host, TERMINAL, 4]).collect::<Vec<_>>()
+        };
+        for (process, host) in [(0, 77), (1, 88), (2, 99)] {
+            let proxy = format!("p{host}");
+            world.register(&proxy, "s1", host);
+            if said {
+                begins(&mut world, &below(host, 10 * process));
+            }
+            note(&mut world, "s", &below(host, 10 * process + 1));
+            assert_eq!(session_of(&world, &proxy).as_deref(), Some("s"), "{said} {shells} {process}");
+            note(&mut world, "s", &below(host, 10 * process + 2));
+            note(&mut world, "s", &below(host, 10 * process + 3));
+            assert_eq!(session_of(&world, &proxy).as_deref(), Some("s"));
+            assert_eq!(world.book.watched(), [host], "{said} {shells} {process}");
+        }
+        world.register("terminal's", "s1", TERMINAL);
+        assert_eq!(session_of(&world, "terminal's"), None, "whoever else was started there is not this host");
+    }
+}
+
+#[test]
+fn a_host_that_another_one_started_does_not_get_its_proxies() {
+    for restarted in [false, true] {
+        let mut world = World::new();
+        world.register("outer", "s1", 10);
+        world.register("inner", "s1", 30);
+        for hook in 0..2 {
+            note(&mut world, "a", &[900 + hook, 10, 5]);
+        }
+        note(&mut world, "b", &[902, 30, 20, 10, 5]);
+        let is_right = |world: &World| {
+            assert_eq!(session_of(world, "outer").as_deref(), Some("a"));
+            assert_eq!(session_of(world, "inner").as_deref(), Some("b"));
+        };
+        is_right(&world);
+        note(&mut world, "b", &[903, 30, 20, 10, 5]);
+        if restarted {
+            let kept: Vec<_> = ["a", "b"].iter().flat_map(|session| world.book.essence(session)).collect();
+            let watched = world.book.watched();
+            world = World::new();
+            kept.into_iter().for_each(|entry| drop(world.hear(entry.what)));
+            assert_eq!(world.book.watched(), watched);
+        }
+        is_right(&world);
+        // The outer one says no more; what its proxy tells is not of the inner one.
+        world.hear(EntryWhat::HostGone { pid: 10 });
+        assert_ne!(session_of(&world, "outer").as_deref(), Some("b"));
+    }
+}
+
+#[test]
+fn an_event_that_is_told_twice_tells_nothing_of_processes() {
+    let mut world = World::new();
+    let event = Box::new(HookEvent {
+        host_pids: vec![901, 77, 5],
+        ..world.event(&gemini("s"), HookWhat::Note { name: "x".into() })
+    });
+    world.send(event.clone());
+    world.send(event);
+    assert_eq!(world.book.watched(), Vec::<u32>::new(), "901 may be a shell");
+    note(&mut world, "s", &[902, 77, 5]);
+    assert_eq!(world.book.watched(), [77]);
+}
+
 #[test]
 fn sessions_are_bounded_and_those_that_are_settled_go_first() {
     let mut world = World::new();
