@@ -2,14 +2,19 @@
 
 import concurrent.futures
 import os
+import random
+import signal
+import threading
 
 import judge
 from model import call, text, turn
-from world import birtest, turns, user
+from world import HOOKS, birtest, homes, turns, user
 
 BYPASS = ("--permission-mode", "bypassPermissions")
 # Sessions at once, of the many.
 AT_ONCE = 5
+# How often the control server is killed during one session.
+KILLS = 5
 
 
 def simple(w, phrase, n=1):
@@ -151,4 +156,35 @@ def twenty(w):
         w.say(f"one control server serves all projects of a user; the discovery files name {served}")
 
 
-CASES = [several_turns, continued, resumed, forked, cleared, compacted, side_by_side, sub_directory, twenty]
+def recorder_killed(w):
+    """The control server is killed five times while the real host works: it notices nothing, and the run is whole."""
+    d = w.project()
+    asked = [call("Bash", command=f"sleep 0.3; echo {n}") if n % 2 else call("mcp__s1__echo", message=str(n)) for n in range(10)]
+    w.model.script("P-SURVIVES", [*(turn(c) for c in asked), turn(text("Done."))])
+    rng, killed, over = random.Random(), [], threading.Event()
+
+    def kill():
+        while len(killed) < KILLS and not over.wait(rng.uniform(0.05, 0.6)):
+            pid = w.control(d).get("pid")
+            if pid and pid not in killed:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
+                except ProcessLookupError:
+                    pass
+
+    host = w.start(d, "P-SURVIVES please")
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    if host.end(90) != 0:
+        w.say(f"the host ended otherwise than with 0: {birtest.short(host.stderr(), 200)}")
+    over.set()
+    killer.join(5)
+    if len(killed) < 2:
+        w.say(f"the control server was killed {len(killed)} times only")
+    # Whoever comes next brings it back, and it reads what waits.
+    w.home.run([HOOKS, "revive"], "revive", cwd=d)
+    judge.run(w, w.run_of(w.runs(1, budget=homes.ARRIVES), "P-SURVIVES"), "P-SURVIVES", outcomes=["ok"] * len(asked), answer="Done.")
+
+
+CASES = [several_turns, continued, resumed, forked, cleared, compacted, side_by_side, sub_directory, twenty, recorder_killed]
