@@ -168,7 +168,16 @@ impl Book {
 
     fn prompt(&mut self, event: &Event, input: Option<RedactedText>) -> Option<RunId> {
         self.sessions.get_mut(&event.session_id)?.ended = false;
-        if event.turn_id.is_some()
+        let turn = event.turn_id.as_deref();
+        if let Some(run) = self.prompt_of(&event.session_id, turn, event.at, input.clone()) {
+            for before in self.foreground_runs(&event.session_id, event.at) {
+                if before != run {
+                    self.end_run(before, EndReason::Closed);
+                }
+            }
+            return Some(run);
+        }
+        if turn.is_some()
             && let Some(run) = self.run_of(event)
         {
             return Some(run);

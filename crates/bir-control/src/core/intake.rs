@@ -67,14 +67,23 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
     }
 
     /// Whether it belongs to a turn of which no prompt was heard: the prompt may wait in the inbox, and a run takes its prompt only
-    /// at its beginning.
+    /// at its beginning. Where the host names no turn, one goes from prompt to stop.
     fn is_of_unheard_turn(&mut self, event: &HookEvent) -> bool {
-        let Some(turn) = &event.turn_id else { return false };
         if self.turns.len() > MOST_TURNS {
             self.turns.clear();
         }
-        let is_new = self.turns.insert((event.session_id.clone(), turn.clone()));
-        is_new && matches!(event.what, HookWhat::Pre { .. } | HookWhat::Post { .. } | HookWhat::Batch { .. })
+        let turn = (event.session_id.clone(), event.turn_id.clone().unwrap_or_default());
+        if event.turn_id.is_none()
+            && matches!(event.what, HookWhat::Stop { .. } | HookWhat::SessionEnd { .. })
+        {
+            self.turns.remove(&turn);
+            return false;
+        }
+        let calls =
+            matches!(event.what, HookWhat::Pre { .. } | HookWhat::Post { .. } | HookWhat::Batch { .. });
+        let prompts = matches!(event.what, HookWhat::Prompt { .. });
+        // What is said between turns, a session's beginning among it, belongs to none.
+        (event.turn_id.is_some() || calls || prompts) && self.turns.insert(turn) && calls
     }
 
     /// The event as it may be kept. None: nothing of it is.
