@@ -193,7 +193,10 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
             let report = Box::new(Cleaner(&open.store.redactor).report(report));
             let proxy_id = reports.proxy_id.clone();
             let session = self.ledger.session_of(&proxy_id).and_then(|session| self.of_session.get(&session));
-            let place = session.map_or_else(|| Place::proxies_of(parent), |(place, _)| place.clone());
+            let place = session.map(|(place, _)| place.clone()).unwrap_or_else(|| {
+                self.early.insert(parent);
+                Place::proxies_of(parent)
+            });
             let (answer, effects) = self.take(&place, EntryWhat::Report { proxy_id, report });
             self.apply(effects);
             if answer == Answer::UnknownProxy {
