@@ -395,7 +395,7 @@ impl Run {
 
     /// The call of which a hook tells for the first time when its end is written already.
     pub(super) fn late_beginning(&mut self, call: &HookCall<SafeTold>, ended: bool) -> Option<u32> {
-        let may_be = |late: &LateHook| !late.pre && !(late.has_id && call.call_id.is_some()) && late.is(call);
+        let may_be = |late: &LateHook| !(late.pre || late.has_id && call.call_id.is_some()) && late.is(call);
         let late = self.late_hooks.iter_mut().find(|late| may_be(late))?;
         late.pre = true;
         late.post = ended;

@@ -82,8 +82,12 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         let calls =
             matches!(event.what, HookWhat::Pre { .. } | HookWhat::Post { .. } | HookWhat::Batch { .. });
         let prompts = matches!(event.what, HookWhat::Prompt { .. });
-        // What is said between turns, a session's beginning among it, belongs to none.
-        (event.turn_id.is_some() || calls || prompts) && self.turns.insert(turn) && calls
+        if event.turn_id.is_none() && !calls && !prompts {
+            // What is said between turns, a session's beginning among it, belongs to none.
+            return false;
+        }
+        let is_new = self.turns.insert(turn);
+        is_new && calls
     }
 
     /// The event as it may be kept. None: nothing of it is.
