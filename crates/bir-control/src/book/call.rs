@@ -6,7 +6,7 @@
 //! | proxy: unknown, cancelled | with the hook's view, or after [`HALF`] without |
 //! | hook ended, proxy began | after [`HALF`], or with the proxy's view |
 //! | hook ended, a proxy serves the server and said nothing | after [`HALF`], `bypassed` |
-//! | hook ended, no proxy | at once; over MCP `bypassed` |
+//! | hook ended, no proxy | at once; over MCP `bypassed`, and after [`HALF`] while proxies of the host may come |
 //! | refused, in the host's own words | at once |
 //! | the batch is over, and no hook saw an end | after [`GUESS`]: `denied` |
 
@@ -45,7 +45,7 @@ pub(super) struct Call {
     pub(super) shows_model: bool,
     /// The reasoning before it, until a row holds it.
     pub(super) context: Option<RedactedText>,
-    /// A proxy that has not spoken yet serves its server.
+    /// A proxy that has not spoken yet serves its server, or may do so.
     pub(super) expects_proxy: bool,
     pub(super) wire: Option<Wire>,
     pub(super) shown: Option<Shown>,

@@ -35,7 +35,7 @@ impl Book {
             if let Some(before) = session.heard.before(event) {
                 return before;
             }
-            session.learn(event);
+            session.learn(event, self.now);
         }
         let at = self.happen(event, context.map(SafeTold::text));
         let mut reply = HookReply { version: self.options.version.clone(), ..HookReply::default() };
@@ -59,7 +59,7 @@ impl Book {
         if !self.sessions.contains_key(&event.session_id) {
             self.make_room();
             let project = (self.options.project_of)(&event.cwd);
-            self.sessions.insert(event.session_id.clone(), Session::new(event, project));
+            self.sessions.insert(event.session_id.clone(), Session::new(event, project, self.now));
         }
         let (number, now) = (self.number, self.now);
         if let Some(session) = self.sessions.get_mut(&event.session_id) {
@@ -330,7 +330,7 @@ impl Book {
         let proxy =
             self.proxies.serving(session, &call.tool_name, call.server.as_deref(), call.tool.as_deref());
         let server = proxy.map(|proxy| proxy.registration.server.name.clone());
-        let expects_proxy = server.is_some();
+        let expects_proxy = server.is_some() || over_mcp(call) && session.awaits_proxies(self.now);
         let id = call.call_id.as_deref().map(short);
         let agent = event.agent_id.as_deref().map(short);
         let index = self.open_call(run, event.at, id.as_deref(), |index, selected| {
@@ -368,7 +368,7 @@ impl Book {
         let session = self.sessions.get(&event.session_id)?;
         let expected =
             self.proxies.serving(session, &call.tool_name, call.server.as_deref(), call.tool.as_deref());
-        let expects_proxy = expected.is_some();
+        let expects_proxy = expected.is_some() || over_mcp(call) && session.awaits_proxies(self.now);
         let run = self.runs.get_mut(&run_id)?;
         run.heard_of(event.at, self.now);
         if let Some(open) = run.open.get_mut(&index) {
@@ -510,6 +510,11 @@ impl Book {
         };
         by_id.or_else(equal).map(|(key, _)| key.clone())
     }
+}
+
+/// Whether a call goes over MCP, as far as its names tell.
+fn over_mcp(call: &HookCall<SafeTold>) -> bool {
+    call.server.is_some() || call.tool_name.starts_with("mcp__")
 }
 
 fn is_step(call: &HookCall<SafeTold>) -> bool {

@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 const RUNS: usize = 16;
 /// Turns of a session that are remembered.
 const TURNS: usize = 256;
+/// The proxies of a host's process may be heard of so much later than its hooks, ms: the control server is started by a hook, and a
+/// proxy looks for it now and then.
+const PROXIES_COME: u64 = 10_000;
 /// Processes above a hook that are remembered.
 const PIDS: usize = 16;
 
@@ -28,6 +31,8 @@ pub(super) struct Session {
     pub(super) pids: Vec<u32>,
     /// Those of them that all hooks of the host's process had above them, as far as it is known: the first is the host.
     agreed: Vec<u32>,
+    /// When its host's process was heard of first, ms.
+    process_since: u64,
     /// The latest last.
     pub(super) runs: VecDeque<RunId>,
     turns: BTreeMap<String, RunId>,
@@ -43,7 +48,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(event: &HookEvent<SafeTold>, project: PathBuf) -> Self {
+    pub(super) fn new(event: &HookEvent<SafeTold>, project: PathBuf, now: u64) -> Self {
         Self {
             id: event.session_id.clone(),
             host: event.host.clone(),
@@ -53,6 +58,7 @@ impl Session {
             join: event.join,
             pids: Vec::new(),
             agreed: Vec::new(),
+            process_since: now,
             runs: VecDeque::new(),
             turns: BTreeMap::new(),
             order: VecDeque::new(),
@@ -65,7 +71,7 @@ impl Session {
     }
 
     /// Takes from an event what it says of the session.
-    pub(super) fn learn(&mut self, event: &HookEvent<SafeTold>) {
+    pub(super) fn learn(&mut self, event: &HookEvent<SafeTold>, now: u64) {
         if event.transcript.is_some() {
             self.transcript.clone_from(&event.transcript);
         }
@@ -84,6 +90,9 @@ impl Session {
         let place = |pids: &[u32]| pids.first().and_then(|pid| told.iter().position(|one| one == pid));
         // A session that goes on in another process may have only a terminal in common with what it was before, or nothing.
         let begins = matches!(event.what, HookWhat::SessionStart { .. });
+        if !self.agreed.is_empty() && !is_host {
+            self.process_since = now;
+        }
         self.agreed = if is_host && place(&known) <= place(&recent) {
             known
         } else if told.len() == 1 {
@@ -102,6 +111,11 @@ impl Session {
         let place = |pid: u32| self.pids.iter().position(|one| *one == pid);
         let highest = self.agreed.first().map_or(usize::MAX, |host| place(*host).unwrap_or(usize::MAX));
         place(pid).filter(|place| *place <= highest)
+    }
+
+    /// Whether a proxy of its host may not have been heard of yet.
+    pub(super) fn awaits_proxies(&self, now: u64) -> bool {
+        now.saturating_sub(self.process_since) < PROXIES_COME
     }
 
     /// What its hooks have told of processes, to be told again: what they agree on first, and then what the latest said.
