@@ -131,8 +131,12 @@ def stop(home):
     folder = os.path.join(home.state, "control")
     for file in os.listdir(folder) if os.path.isdir(folder) else []:
         if file.endswith(".json"):
-            with open(os.path.join(folder, file)) as f:
-                pid = json.load(f).get("pid")
+            try:
+                with open(os.path.join(folder, file)) as f:
+                    pid = json.load(f).get("pid")
+            except FileNotFoundError:
+                # It ends by itself once its hosts are gone.
+                continue
             if pid and any(pid == left for left, _ in home.left_behind()):
                 os.kill(pid, signal.SIGTERM)
 

@@ -5,7 +5,7 @@ mod common;
 
 use bir_control::daemon::{End, ServeError};
 use bir_control_client::{Inbox, stopped_file};
-use bir_model::control::{Envelope, HookWhat};
+use bir_model::control::{Envelope, HookEvent, HookWhat};
 use common::{Home, call, event, indexes, post, pre, stop, wait};
 use std::time::{Duration, Instant};
 
@@ -67,6 +67,26 @@ fn what_nobody_took_is_heard_before_the_first_request() {
     inbox.put(&[Envelope::Hook(Box::new(event(&home.project("a"), "s", pre("3"))))]).unwrap();
     wait("the end of the run", || home.spooled().iter().any(|record| record["type"] == "finish"));
     assert_eq!(indexes(&home.spooled()), [0, 2, 4]);
+    server.end();
+}
+
+#[test]
+fn what_nobody_took_is_heard_before_the_first_call_of_a_turn() {
+    let home = Home::new();
+    let (server, inbox) = (home.serve(), Inbox::new(&home.state()));
+    let client = home.client("a");
+    // Where the host names turns, and where it names none.
+    for turn in [Some("t".to_owned()), None] {
+        let session = turn.clone().unwrap_or_else(|| "none".to_owned());
+        let of_turn = |what| HookEvent { turn_id: turn.clone(), ..event(&home.project("a"), &session, what) };
+        client.tell(&event(
+            &home.project("a"),
+            &session,
+            HookWhat::SessionStart { source: "startup".into() },
+        ));
+        inbox.put(&[Envelope::Hook(Box::new(of_turn(pre("1"))))]).unwrap();
+        assert_eq!(client.tell(&of_turn(pre("2"))).1["stepIndex"], 2, "{turn:?}");
+    }
     server.end();
 }
 

@@ -6,7 +6,7 @@
 //! | proxy: unknown, cancelled | with the hook's view, or after [`HALF`] without |
 //! | hook ended, proxy began | after [`HALF`], or with the proxy's view |
 //! | hook ended, a proxy serves the server and said nothing | after [`HALF`], `bypassed` |
-//! | hook ended, over MCP, no proxy has introduced itself | after [`INTRODUCED`], `bypassed` |
+//! | hook ended, over MCP, no proxy has introduced itself | after [`HALF`], `bypassed`; at once where an earlier call to that server was |
 //! | hook ended, a built-in tool | at once; a sub-agent's with the end of its message, at most [`WORD`] later |
 //! | refused, in the host's own words | at once |
 //! | the batch is over, and no hook saw an end | after [`GUESS`]: `denied` |
@@ -21,8 +21,6 @@ use bir_record::{Redacted, RedactedText, SafeLeg, SafePayload, SafeRecord, SafeT
 pub(super) const HALF: u64 = 10_000;
 /// The hook's word of an end that the proxy has told comes within so long, ms. Some hosts tell none of an error.
 const WORD: u64 = 1000;
-/// A proxy introduces itself with its first call, which a hook may be quicker to tell of. In ms.
-const INTRODUCED: u64 = 3000;
 /// A batch that is over waits so long for an end that is still on its way, ms.
 pub(super) const GUESS: u64 = 2000;
 
@@ -52,7 +50,7 @@ pub(super) struct Call {
     pub(super) context: Option<RedactedText>,
     /// The message of the model that asked for it is done with.
     pub(super) message_over: bool,
-    /// A proxy that has not spoken yet serves its server.
+    /// A proxy that has not spoken yet serves its server, or may do so.
     pub(super) expects_proxy: bool,
     pub(super) wire: Option<Wire>,
     pub(super) shown: Option<Shown>,
@@ -192,7 +190,7 @@ impl Call {
     pub(super) fn outstanding(&self) -> bool {
         match &self.wire {
             Some(wire) => wire.ended.is_none(),
-            None => self.over_mcp() && self.shown.as_ref().is_some_and(|s| s.certainty == Certainty::Ran),
+            None => self.expects_proxy && self.shown.as_ref().is_some_and(|s| s.certainty == Certainty::Ran),
         }
     }
 
@@ -226,7 +224,6 @@ impl Call {
             (None, Some(Certainty::Refused)) => Next::Write,
             (None, Some(Certainty::Guessed)) => Next::Within(GUESS),
             (None, Some(Certainty::Ran)) if self.expects_proxy => Next::Within(HALF),
-            (None, Some(Certainty::Ran)) if self.over_mcp() => Next::Within(INTRODUCED),
             // A sub-agent's text is written down later than its calls end.
             (None, Some(Certainty::Ran)) if self.is_spoken_of_later() && !ending => Next::Within(WORD),
             (None, Some(Certainty::Ran)) => Next::Write,

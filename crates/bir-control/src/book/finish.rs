@@ -45,6 +45,7 @@ impl Book {
         if transcripts.is_empty() || !run.finishes(reason) && open_calls.is_empty() {
             return self.conclude(run_id, reason, None);
         }
+        run.release(&mut self.out);
         run.phase = Phase::Asked { until: self.told_now.saturating_add(ASKED) };
         self.out.push(Effect::Ask {
             run: run_id,
@@ -65,7 +66,8 @@ impl Book {
 
     /// Writes the end of a run with what is there.
     pub(super) fn conclude(&mut self, run_id: RunId, reason: EndReason, facts: Option<&TranscriptFacts>) {
-        let Some(run) = self.runs.get(&run_id) else { return };
+        let Some(run) = self.runs.get_mut(&run_id) else { return };
+        run.release(&mut self.out);
         let outcomes = facts.map(|facts| facts.outcomes.as_slice()).unwrap_or_default();
         let open: Vec<(u32, Option<Outcome>)> =
             run.open.values().map(|call| (call.index, Run::told(outcomes, call))).collect();
@@ -126,6 +128,9 @@ impl Book {
         let Some(run) = self.runs.get_mut(&run_id) else { return };
         run.wakes_at = None;
         let reached = |time: Option<u64>| time.is_some_and(|time| time <= now);
+        if reached(run.held_until()) {
+            run.release(&mut self.out);
+        }
         match (run.phase, run.over) {
             (Phase::Asked { until }, _) if until <= now => {
                 let reason = run.reason();

@@ -168,7 +168,16 @@ impl Book {
 
     fn prompt(&mut self, event: &Event, input: Option<RedactedText>) -> Option<RunId> {
         self.sessions.get_mut(&event.session_id)?.ended = false;
-        if event.turn_id.is_some()
+        let turn = event.turn_id.as_deref();
+        if let Some(run) = self.prompt_of(&event.session_id, turn, event.at, input.clone()) {
+            for before in self.foreground_runs(&event.session_id, event.at) {
+                if before != run {
+                    self.end_run(before, EndReason::Closed);
+                }
+            }
+            return Some(run);
+        }
+        if turn.is_some()
             && let Some(run) = self.run_of(event)
         {
             return Some(run);
@@ -323,7 +332,7 @@ impl Book {
         let proxy =
             self.proxies.serving(session, &call.tool_name, call.server.as_deref(), call.tool.as_deref());
         let server = proxy.map(|proxy| proxy.registration.server.name.clone());
-        let expects_proxy = server.is_some();
+        let expects_proxy = server.is_some() || over_mcp(call) && session.awaits_proxy(call);
         let id = call.call_id.as_deref().map(short);
         let agent = event.agent_id.as_deref().map(short);
         let index = self.open_call(run, event.at, id.as_deref(), |index, selected| {
@@ -361,7 +370,7 @@ impl Book {
         let session = self.sessions.get(&event.session_id)?;
         let expected =
             self.proxies.serving(session, &call.tool_name, call.server.as_deref(), call.tool.as_deref());
-        let expects_proxy = expected.is_some();
+        let expects_proxy = expected.is_some() || over_mcp(call) && session.awaits_proxy(call);
         let run = self.runs.get_mut(&run_id)?;
         run.heard_of(event.at, self.now);
         if let Some(open) = run.open.get_mut(&index) {
@@ -509,6 +518,11 @@ impl Book {
         };
         by_id.or_else(equal).map(|(key, _)| key.clone())
     }
+}
+
+/// Whether a call goes over MCP, as far as its names tell.
+fn over_mcp(call: &HookCall<SafeTold>) -> bool {
+    call.server.is_some() || call.tool_name.starts_with("mcp__")
 }
 
 fn is_step(call: &HookCall<SafeTold>) -> bool {

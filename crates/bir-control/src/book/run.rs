@@ -29,6 +29,9 @@ pub(super) const IDLE: u64 = 30 * 60 * 1000;
 /// A turn in which nothing is heard for so long is over, ms: the process that could tell is not watched.
 pub(super) const LONGEST_SILENCE: u64 = 24 * 60 * 60 * 1000;
 
+/// A run without a prompt is not written before it is so old, ms: the prompt may be on another way.
+pub(super) const PROMPT_COMES: u64 = 2000;
+
 /// Where a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -52,6 +55,7 @@ pub(super) struct Run {
     pub(super) phase: Phase,
     /// Whether somebody writes it.
     begun: bool,
+    held: Option<Held>,
     next_index: u32,
     pub(super) open: BTreeMap<u32, Call>,
     by_id: BTreeMap<String, u32>,
@@ -90,6 +94,13 @@ pub(super) struct Run {
     pub(super) answered: bool,
     /// The earliest timer that is set for it.
     pub(super) wakes_at: Option<u64>,
+}
+
+/// What is to be written of a run whose prompt is waited for.
+#[derive(Debug)]
+struct Held {
+    until: u64,
+    rows: Vec<SafeRecord>,
 }
 
 /// A call whose end was written before its hooks had told all of it.
@@ -153,6 +164,7 @@ impl Run {
             started_at,
             phase: Phase::Open,
             begun: false,
+            held: None,
             next_index: 0,
             open: BTreeMap::new(),
             by_id: BTreeMap::new(),
@@ -181,20 +193,49 @@ impl Run {
 
     /// Writes a record, and the run's own before it if nobody writes the run.
     pub(super) fn append(&mut self, record: SafeRecord, out: &mut Vec<Effect>) {
+        if let Some(held) = &mut self.held {
+            return held.rows.push(record);
+        }
         self.begin(out);
         out.push(Effect::Append(record));
     }
 
     /// Begins the run for whoever writes it.
     pub(super) fn begin(&mut self, out: &mut Vec<Effect>) {
-        if !self.begun {
+        if !self.begun && self.held.is_none() {
             self.begun = true;
             out.push(Effect::Begin(self.start.clone()));
         }
     }
 
+    /// Writes nothing of the run for a while: its prompt may come.
+    pub(super) fn hold(&mut self, now: u64) {
+        self.held = Some(Held { until: now.saturating_add(PROMPT_COMES), rows: Vec::new() });
+    }
+
+    /// Writes what was held back.
+    pub(super) fn release(&mut self, out: &mut Vec<Effect>) {
+        if let Some(Held { rows, .. }) = self.held.take() {
+            self.begin(out);
+            out.extend(rows.into_iter().map(Effect::Append));
+        }
+    }
+
+    /// Until when it is held back.
+    pub(super) fn held_until(&self) -> Option<u64> {
+        self.held.as_ref().map(|held| held.until)
+    }
+
+    /// Its prompt has come: this is its record, and it began then.
+    pub(super) fn prompted(&mut self, start: SafeRecord, at: u64, out: &mut Vec<Effect>) {
+        self.start = start;
+        self.started_at = at;
+        self.release(out);
+    }
+
     /// Nobody writes it any more.
     pub(super) fn end(&mut self, out: &mut Vec<Effect>) {
+        self.release(out);
         if std::mem::take(&mut self.begun) {
             out.push(Effect::End(self.id));
         }
@@ -354,7 +395,7 @@ impl Run {
 
     /// The call of which a hook tells for the first time when its end is written already.
     pub(super) fn late_beginning(&mut self, call: &HookCall<SafeTold>, ended: bool) -> Option<u32> {
-        let may_be = |late: &LateHook| !late.pre && !(late.has_id && call.call_id.is_some()) && late.is(call);
+        let may_be = |late: &LateHook| !(late.pre || late.has_id && call.call_id.is_some()) && late.is(call);
         let late = self.late_hooks.iter_mut().find(|late| may_be(late))?;
         late.pre = true;
         late.post = ended;
@@ -373,12 +414,13 @@ impl Run {
 
     /// When it is to be looked at.
     pub(super) fn due(&self) -> Option<u64> {
-        match self.phase {
+        let ends = match self.phase {
             Phase::Open if self.over.is_some() => self.give_up_at,
             Phase::Open => Some(self.ends_at.unwrap_or(u64::MAX).min(self.silent_until())),
             Phase::Asked { until } => Some(until),
             Phase::Ended => None,
-        }
+        };
+        ends.into_iter().chain(self.held_until()).min()
     }
 
     /// When it is over if nothing is heard of it.

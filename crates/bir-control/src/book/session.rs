@@ -1,8 +1,9 @@
 //! A host's session: where it works, which process it is, and the runs of its turns.
 
 use super::heard::Heard;
+use super::join::short;
 use bir_model::RunId;
-use bir_model::control::{HookEvent, HookWhat, Join};
+use bir_model::control::{HookCall, HookEvent, HookWhat, Join};
 use bir_model::record::HostInfo;
 use bir_record::SafeTold;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -12,6 +13,8 @@ use std::path::{Path, PathBuf};
 const RUNS: usize = 16;
 /// Turns of a session that are remembered.
 const TURNS: usize = 256;
+/// Servers without a proxy that are remembered.
+const BARE: usize = 256;
 /// Processes above a hook that are remembered.
 const PIDS: usize = 16;
 
@@ -28,6 +31,8 @@ pub(super) struct Session {
     pub(super) pids: Vec<u32>,
     /// Those of them that all hooks of the host's process had above them, as far as it is known: the first is the host.
     agreed: Vec<u32>,
+    /// Servers of its host's process for which no proxy has spoken when one was waited for.
+    bare: BTreeSet<String>,
     /// The latest last.
     pub(super) runs: VecDeque<RunId>,
     turns: BTreeMap<String, RunId>,
@@ -53,6 +58,7 @@ impl Session {
             join: event.join,
             pids: Vec::new(),
             agreed: Vec::new(),
+            bare: BTreeSet::new(),
             runs: VecDeque::new(),
             turns: BTreeMap::new(),
             order: VecDeque::new(),
@@ -84,6 +90,9 @@ impl Session {
         let place = |pids: &[u32]| pids.first().and_then(|pid| told.iter().position(|one| one == pid));
         // A session that goes on in another process may have only a terminal in common with what it was before, or nothing.
         let begins = matches!(event.what, HookWhat::SessionStart { .. });
+        if !self.agreed.is_empty() && !is_host {
+            self.bare.clear();
+        }
         self.agreed = if is_host && place(&known) <= place(&recent) {
             known
         } else if told.len() == 1 {
@@ -102,6 +111,19 @@ impl Session {
         let place = |pid: u32| self.pids.iter().position(|one| *one == pid);
         let highest = self.agreed.first().map_or(usize::MAX, |host| place(*host).unwrap_or(usize::MAX));
         place(pid).filter(|place| *place <= highest)
+    }
+
+    /// Whether a proxy may still speak for the server of a call: it introduces itself with its first call, and may have to wait for
+    /// a control server.
+    pub(super) fn awaits_proxy(&self, call: &HookCall<SafeTold>) -> bool {
+        !self.bare.contains(&short(call.server.as_deref().unwrap_or(&call.tool_name)))
+    }
+
+    /// Nobody spoke for this server.
+    pub(super) fn is_bare(&mut self, server: &str) {
+        if self.bare.len() < BARE {
+            self.bare.insert(server.to_owned());
+        }
     }
 
     /// What its hooks have told of processes, to be told again: what they agree on first, and then what the latest said.

@@ -183,21 +183,8 @@ impl Book {
     ) -> Option<RunId> {
         let known = self.sessions.get(session)?;
         let id = ids::run(at, &[&known.host.app, session, turn.unwrap_or(event)]);
-        let servers = self.proxies.0.values().filter(|proxy| proxy.serves(known));
-        let servers = named_once(servers.map(|proxy| &proxy.registration.server));
-        let start = RunStart {
-            id,
-            tier: Tier::Bound,
-            framework: Some(FRAMEWORK.to_owned()),
-            input: None,
-            started_at: at,
-            project: Some(known.project.to_string_lossy().into_owned()),
-            host: Some(known.host.clone()),
-            servers,
-            session_id: Some(session.to_owned()),
-            metadata: BTreeMap::new(),
-        };
-        let start = SafeRecord::run_with(start, input, RunFacts { join: Some(known.join) });
+        let has_prompt = input.is_some();
+        let start = self.start_of(known, id, at, input);
         let mut run = Run::new(id, Some(session.to_owned()), start, at, self.now);
         run.transcribed(known.transcript.clone());
         let runs = &self.runs;
@@ -213,8 +200,59 @@ impl Book {
         for run in forgotten {
             self.runs.remove(&run);
         }
+        if !has_prompt {
+            run.hold(self.now);
+        }
         run.begin(&mut self.out);
         self.runs.insert(id, run);
+        self.wake(id);
+        Some(id)
+    }
+
+    /// The record of a session's run.
+    fn start_of(&self, session: &Session, id: RunId, at: u64, input: Option<RedactedText>) -> SafeRecord {
+        let servers = self.proxies.0.values().filter(|proxy| proxy.serves(session));
+        let start = RunStart {
+            id,
+            tier: Tier::Bound,
+            framework: Some(FRAMEWORK.to_owned()),
+            input: None,
+            started_at: at,
+            project: Some(session.project.to_string_lossy().into_owned()),
+            host: Some(session.host.clone()),
+            servers: named_once(servers.map(|proxy| &proxy.registration.server)),
+            session_id: Some(session.id.clone()),
+            metadata: BTreeMap::new(),
+        };
+        SafeRecord::run_with(start, input, RunFacts { join: Some(session.join) })
+    }
+
+    /// The prompt of a run that has begun without, and of which nothing is written yet. None: there is none that the prompt could
+    /// have begun.
+    pub(super) fn prompt_of(
+        &mut self,
+        session: &str,
+        turn: Option<&str>,
+        at: u64,
+        input: Option<RedactedText>,
+    ) -> Option<RunId> {
+        let known = self.sessions.get(session)?;
+        let waits = |run: &&Run| {
+            let is_turn = match turn {
+                Some(turn) => run.turns.is_empty() || run.turns.iter().any(|one| one == turn),
+                None => true,
+            };
+            run.held_until().is_some() && run.started_at >= at && is_turn
+        };
+        let mut runs = known.runs.iter().filter_map(|id| self.runs.get(id));
+        let id = runs.find(waits)?.id;
+        let start = self.start_of(known, id, at, input);
+        let run = self.runs.get_mut(&id)?;
+        run.prompted(start, at, &mut self.out);
+        if let Some(turn) = turn.filter(|_| run.turns.is_empty()) {
+            run.has_turn(turn);
+            self.sessions.get_mut(session)?.belongs(turn, id);
+        }
         self.wake(id);
         Some(id)
     }
@@ -329,6 +367,9 @@ impl Book {
         }
         if call.bypassed() {
             let server = call.server.clone().unwrap_or_else(|| call.tool_name.clone());
+            if let Some(session) = run.session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
+                session.is_bare(&server);
+            }
             if self.bypassed.len() < BYPASSED_SERVERS || self.bypassed.contains_key(&server) {
                 *self.bypassed.entry(server).or_default() += 1;
             }

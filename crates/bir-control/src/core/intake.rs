@@ -67,14 +67,27 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
     }
 
     /// Whether it belongs to a turn of which no prompt was heard: the prompt may wait in the inbox, and a run takes its prompt only
-    /// at its beginning.
+    /// at its beginning. Where the host names no turn, one goes from prompt to stop.
     fn is_of_unheard_turn(&mut self, event: &HookEvent) -> bool {
-        let Some(turn) = &event.turn_id else { return false };
         if self.turns.len() > MOST_TURNS {
             self.turns.clear();
         }
-        let is_new = self.turns.insert((event.session_id.clone(), turn.clone()));
-        is_new && matches!(event.what, HookWhat::Pre { .. } | HookWhat::Post { .. } | HookWhat::Batch { .. })
+        let turn = (event.session_id.clone(), event.turn_id.clone().unwrap_or_default());
+        if event.turn_id.is_none()
+            && matches!(event.what, HookWhat::Stop { .. } | HookWhat::SessionEnd { .. })
+        {
+            self.turns.remove(&turn);
+            return false;
+        }
+        let calls =
+            matches!(event.what, HookWhat::Pre { .. } | HookWhat::Post { .. } | HookWhat::Batch { .. });
+        let prompts = matches!(event.what, HookWhat::Prompt { .. });
+        if event.turn_id.is_none() && !calls && !prompts {
+            // What is said between turns, a session's beginning among it, belongs to none.
+            return false;
+        }
+        let is_new = self.turns.insert(turn);
+        is_new && calls
     }
 
     /// The event as it may be kept. None: nothing of it is.
@@ -195,7 +208,10 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
             let report = Box::new(Cleaner(&open.store.redactor).report(report));
             let proxy_id = reports.proxy_id.clone();
             let session = self.ledger.session_of(&proxy_id).and_then(|session| self.of_session.get(&session));
-            let place = session.map_or_else(|| Place::proxies_of(parent), |(place, _)| place.clone());
+            let place = session.map(|(place, _)| place.clone()).unwrap_or_else(|| {
+                self.early.insert(parent);
+                Place::proxies_of(parent)
+            });
             let (answer, effects) = self.take(&place, EntryWhat::Report { proxy_id, report });
             self.apply(effects);
             if answer == Answer::UnknownProxy {

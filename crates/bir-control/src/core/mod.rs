@@ -111,6 +111,8 @@ pub(crate) struct Core<L, T> {
     of_session: HashMap<String, (Place, Option<PathBuf>)>,
     of_pid: HashMap<u32, Place>,
     of_run: HashMap<RunId, Place>,
+    /// Parents of proxies that reported before it was known whose they are.
+    early: HashSet<u32>,
     /// Sessions and turns that were heard of.
     turns: HashSet<(String, String)>,
     /// Where the entry is that is heard now.
@@ -147,6 +149,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
             of_session: HashMap::new(),
             of_pid: HashMap::new(),
             of_run: HashMap::new(),
+            early: HashSet::new(),
             turns: HashSet::new(),
             here: Place::other(),
             last: 0,
@@ -287,6 +290,18 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         if carried.is_empty() {
             self.transcripts.forget(transcript.as_slice());
             self.of_session.remove(session);
+        }
+        self.early_words_settled(session);
+    }
+
+    /// What proxies of a settled session told before it was known whose they are is of no use any more, either.
+    fn early_words_settled(&mut self, session: &str) {
+        let theirs =
+            |proxy: &&Proxy| self.ledger.session_of(&proxy.registration.proxy_id).as_deref() == Some(session);
+        let parents: HashSet<u32> =
+            self.proxies.values().filter(theirs).map(|proxy| proxy.registration.parent_pid).collect();
+        for parent in parents {
+            self.proxies_settled(&Place::proxies_of(parent));
         }
     }
 

@@ -76,6 +76,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
                 EntryWhat::Report { proxy_id, .. } => {
                     let parent = self.proxies.get(proxy_id).map(|proxy| proxy.registration.parent_pid);
                     self.here = parent.map_or_else(Place::other, Place::proxies_of);
+                    self.early.extend(parent);
                 }
                 EntryWhat::Transcript { run, .. } => drop(asked.remove(run)),
                 EntryWhat::HostGone { .. } => {}
@@ -161,6 +162,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
                 let (_, effects) = self.take(&place, EntryWhat::HostGone { pid });
                 self.apply(effects);
                 self.proxies.retain(|_, proxy| proxy.registration.parent_pid != pid);
+                self.early.remove(&pid);
                 if let Some(open) = &mut self.open {
                     let _ = open.journal.settle(&Place::proxies_of(pid), &[]);
                 }

@@ -455,9 +455,31 @@ fn bypassed_calls_are_counted_by_server() {
         world.pre(&by, &mcp(id));
         world.post(&by, &mcp(id), Outcome::Ok);
     }
-    assert_eq!(world.book.view().bypassed, [], "a proxy may still introduce itself");
-    world.wait(3001);
+    assert_eq!(world.book.view().bypassed, [], "its proxy may look for the control server");
+    world.wait(10_000);
     assert_eq!(world.book.view().bypassed, [("s1".to_owned(), 2)]);
+    // From now on none is expected.
+    world.pre(&by, &mcp("c"));
+    world.post(&by, &mcp("c"), Outcome::Ok);
+    assert_eq!(world.book.view().bypassed, [("s1".to_owned(), 3)]);
+}
+
+#[test]
+fn a_proxy_that_is_heard_of_after_the_end_of_its_first_call_is_waited_for() {
+    let mut world = World::new();
+    let by = copilot("s");
+    let run = world.prompt(&by, "do it");
+    world.pre(&by, &mcp("c"));
+    world.post(&by, &unnamed(mcp("")), Outcome::Ok);
+    world.stop(&by, "done", 0);
+    world.wait(1000);
+    world.register("p", "s1", 100);
+    world.began("p", 0, &mcp("c"), true);
+    world.ended("p", 0, &mcp("c"), true, Outcome::Ok);
+    world.wait(60_000);
+    world.check();
+    let end = world.only(run);
+    assert_eq!((end.sources, end.bypassed), (BOTH.to_vec(), false));
 }
 
 #[test]

@@ -134,7 +134,15 @@ impl World {
 
     /// A journal drops what is of no use any more.
     fn compact(&mut self, settled: &str) {
-        self.journal.retain(|(session, _)| session.as_deref() != Some(settled));
+        let book = &self.book;
+        // What a proxy told before it was known whose it is, too.
+        let of_proxy = |entry: &Entry| match &entry.what {
+            EntryWhat::Report { proxy_id, .. } => book.session_of(proxy_id),
+            _ => None,
+        };
+        self.journal.retain(|(session, entry)| {
+            session.clone().or_else(|| of_proxy(entry)).as_deref() != Some(settled)
+        });
         let essence = self.book.essence(settled).into_iter();
         self.journal.extend(essence.map(|entry| (Some(settled.to_owned()), entry)));
     }

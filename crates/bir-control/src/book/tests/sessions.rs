@@ -37,10 +37,85 @@ fn a_turn_whose_prompt_nobody_told_is_a_run_without_input() {
     let by = teller("s", "t");
     let run = world.pre(&by, &builtin("c")).run_id.unwrap();
     world.post(&by, &builtin("c"), Outcome::Ok);
+    world.wait(1900);
+    assert_eq!(world.effects, [], "its prompt may come");
+    world.wait(100);
     assert_eq!((world.runs()[0].id, world.runs()[0].input.as_deref()), (run, None));
+    assert_eq!(world.steps(run).len(), 2);
     assert_eq!(world.pre(&teller("s", "u"), &builtin("d")).step_index, Some(0));
     world.wait(2000);
     assert_eq!(world.finishes(run).len(), 1, "the turn before is over once another one shows");
+}
+
+#[test]
+fn a_prompt_that_comes_after_the_first_call_is_the_prompt_of_its_run() {
+    // Hosts with ids of turns and without; told of first by a hook or by a proxy; ended before the prompt comes or not.
+    let turned = || teller("s", "t");
+    for (by, by_proxy, stopped) in [
+        (turned(), false, false),
+        (turned(), false, true),
+        (turned(), true, false),
+        (gemini("s"), false, false),
+        (gemini("s"), false, true),
+        (copilot("s"), true, false),
+    ] {
+        let mut world = World::new();
+        world.register("p", "s1", 100);
+        let mut before = 0;
+        if by.turn.is_some() && !by_proxy {
+            let earlier = teller("s", "earlier");
+            world.prompt(&earlier, "before");
+            world.stop(&earlier, "done", 0);
+            world.wait(60_000);
+            before = 1;
+        } else {
+            // Nothing of it has been told to this control server, or all of that was settled.
+            world.tell(&by, HookWhat::SessionStart { source: "startup".into() });
+        }
+        let prompt = HookWhat::Prompt { prompt: told_text("do it"), notification: false };
+        let prompt = Box::new(world.event(&by, prompt));
+        let known = world.effects.len();
+        if by_proxy {
+            world.began("p", 0, &unnamed(mcp("")), false);
+            world.ended("p", 0, &unnamed(mcp("")), false, Outcome::Ok);
+        } else {
+            world.pre(&by, &builtin("c"));
+            world.post(&by, &builtin("c"), Outcome::Ok);
+        }
+        if stopped {
+            world.stop(&by, "done", 0);
+        }
+        world.wait(1500);
+        assert_eq!(world.effects.len(), known, "nothing is written yet");
+        let run = world.send(prompt.clone()).run_id.unwrap();
+        assert_eq!(world.send(prompt.clone()).run_id, Some(run));
+        world.stop(&by, "done", 0);
+        world.wait(60_000);
+        world.check();
+        let runs = world.runs();
+        let start = runs.last().unwrap();
+        assert_eq!((runs.len(), start.id), (before + 1, run));
+        assert_eq!((start.input.as_deref(), start.started_at), (Some("do it"), prompt.at));
+        assert!(start.metadata.contains_key("join"));
+        world.only(run);
+        assert_eq!(world.finishes(run).len(), 1);
+    }
+}
+
+#[test]
+fn a_later_prompt_is_not_that_of_a_run_that_began_before_it() {
+    let mut world = World::new();
+    let by = gemini("s");
+    let run = world.pre(&by, &unnamed(builtin(""))).run_id.unwrap();
+    world.post(&by, &unnamed(builtin("")), Outcome::Ok);
+    let next = world.prompt(&by, "next");
+    assert_ne!(run, next);
+    world.stop(&by, "done", 0);
+    world.wait(60_000);
+    world.check();
+    let inputs: Vec<_> = world.runs().into_iter().map(|run| (run.id, run.input)).collect();
+    assert_eq!(inputs, [(run, None), (next, Some("next".to_owned()))]);
+    assert_eq!((world.finishes(run).len(), world.steps(run).len(), world.steps(next).len()), (1, 2, 0));
 }
 
 #[test]
