@@ -90,7 +90,7 @@ impl Session {
         let place = |pids: &[u32]| pids.first().and_then(|pid| told.iter().position(|one| one == pid));
         // A session that goes on in another process may have only a terminal in common with what it was before, or nothing.
         let begins = matches!(event.what, HookWhat::SessionStart { .. });
-        if !self.agreed.is_empty() && !is_host {
+        if !is_host && (begins || !self.agreed.is_empty()) {
             self.bare.clear();
         }
         self.agreed = if is_host && place(&known) <= place(&recent) {
