@@ -332,7 +332,8 @@ impl Book {
         let proxy =
             self.proxies.serving(session, &call.tool_name, call.server.as_deref(), call.tool.as_deref());
         let server = proxy.map(|proxy| proxy.registration.server.name.clone());
-        let expects_proxy = server.is_some() || over_mcp(call) && session.awaits_proxy(call);
+        let expects_proxy = server.is_some()
+            || over_mcp(call) && session.awaits_proxy(call.server.as_deref().unwrap_or(&call.tool_name));
         let id = call.call_id.as_deref().map(short);
         let agent = event.agent_id.as_deref().map(short);
         let index = self.open_call(run, event.at, id.as_deref(), |index, selected| {
@@ -370,14 +371,16 @@ impl Book {
         let session = self.sessions.get(&event.session_id)?;
         let expected =
             self.proxies.serving(session, &call.tool_name, call.server.as_deref(), call.tool.as_deref());
-        let expects_proxy = expected.is_some() || over_mcp(call) && session.awaits_proxy(call);
+        let is_served = expected.is_some();
         let run = self.runs.get_mut(&run_id)?;
         run.heard_of(event.at, self.now);
         if let Some(open) = run.open.get_mut(&index) {
             if !open.hooked {
                 open.announced(call, event.agent_id.as_deref());
             }
-            open.expects_proxy = expects_proxy;
+            // An end may name the tool alone.
+            open.expects_proxy = is_served
+                || open.over_mcp() && session.awaits_proxy(open.server.as_deref().unwrap_or(&open.tool_name));
             open.context = open.context.take().or(context);
             if open.shown.as_ref().is_none_or(|before| before.certainty < shown.certainty) {
                 open.shown = Some(shown);

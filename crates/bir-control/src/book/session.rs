@@ -3,7 +3,7 @@
 use super::heard::Heard;
 use super::join::short;
 use bir_model::RunId;
-use bir_model::control::{HookCall, HookEvent, HookWhat, Join};
+use bir_model::control::{HookEvent, HookWhat, Join};
 use bir_model::record::HostInfo;
 use bir_record::SafeTold;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -113,10 +113,10 @@ impl Session {
         place(pid).filter(|place| *place <= highest)
     }
 
-    /// Whether a proxy may still speak for the server of a call: it introduces itself with its first call, and may have to wait for
+    /// Whether a proxy may still speak for a server: it introduces itself with its first call, and may have to wait for
     /// a control server.
-    pub(super) fn awaits_proxy(&self, call: &HookCall<SafeTold>) -> bool {
-        !self.bare.contains(&short(call.server.as_deref().unwrap_or(&call.tool_name)))
+    pub(super) fn awaits_proxy(&self, server: &str) -> bool {
+        !self.bare.contains(&short(server))
     }
 
     /// Nobody spoke for this server.

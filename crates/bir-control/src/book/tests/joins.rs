@@ -469,8 +469,10 @@ fn a_proxy_that_is_heard_of_after_the_end_of_its_first_call_is_waited_for() {
     let mut world = World::new();
     let by = copilot("s");
     let run = world.prompt(&by, "do it");
-    world.pre(&by, &mcp("c"));
-    world.post(&by, &unnamed(mcp("")), Outcome::Ok);
+    let named = HookCall { tool_name: "s1-echo".into(), ..mcp("c") };
+    world.pre(&by, &named);
+    // The end names no server.
+    world.post(&by, &HookCall { call_id: None, server: None, ..named }, Outcome::Ok);
     world.stop(&by, "done", 0);
     world.wait(1000);
     world.register("p", "s1", 100);
