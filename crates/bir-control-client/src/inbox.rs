@@ -76,6 +76,13 @@ impl Inbox {
         Ok(())
     }
 
+    /// A message is not left here, on purpose: it is counted alone, so that a run in which it is missing can say so.
+    pub fn drop_one(&self) {
+        if bir_home::ensure(&self.0).is_ok() {
+            self.count_dropped(1);
+        }
+    }
+
     /// The files that wait, oldest first.
     #[must_use]
     pub fn files(&self) -> Vec<PathBuf> {

@@ -47,8 +47,14 @@ pub(crate) fn tell(
     if !from_file && projects::list(state_dir).is_empty() {
         return None;
     }
+    let inbox = Inbox::new(state_dir);
+    // Who ended it wants none until it is up again. Proxies record by themselves meanwhile, and what both kept would be two runs.
+    if bir_control_client::stopped_file(state_dir).exists() {
+        inbox.drop_one();
+        return None;
+    }
     // Where even this fails there is nobody left to tell.
-    let _ = Inbox::new(state_dir).put(&[Envelope::Hook(Box::new(event))]);
+    let _ = inbox.put(&[Envelope::Hook(Box::new(event))]);
     let _ = bir_control_client::revive(state_dir);
     None
 }

@@ -7,7 +7,7 @@
 //! | hook ended, proxy began | after [`HALF`], or with the proxy's view |
 //! | hook ended, a proxy serves the server and said nothing | after [`HALF`], `bypassed` |
 //! | hook ended, over MCP, no proxy has introduced itself | after [`HALF`], `bypassed`; at once where an earlier call to that server was |
-//! | hook ended, a built-in tool | at once; a sub-agent's with the end of its message, at most [`WORD`] later |
+//! | hook ended, a built-in tool | at once; where the host writes down the model's text, with the end of the message, at most [`WORD`] later |
 //! | refused, in the host's own words | at once |
 //! | the batch is over, and no hook saw an end | after [`GUESS`]: `denied` |
 
@@ -48,6 +48,8 @@ pub(super) struct Call {
     pub(super) shows_model: bool,
     /// The reasoning before it, until a row holds it.
     pub(super) context: Option<RedactedText>,
+    /// The host writes down what the model said before it.
+    pub(super) spoken: bool,
     /// The message of the model that asked for it is done with.
     pub(super) message_over: bool,
     /// A proxy that has not spoken yet serves its server, or may do so.
@@ -138,6 +140,7 @@ impl Call {
             input: call.input.as_ref().map(SafeTold::json),
             shows_model: true,
             context: None,
+            spoken: false,
             message_over: false,
             expects_proxy: false,
             wire: None,
@@ -163,6 +166,7 @@ impl Call {
             input: None,
             shows_model: false,
             context: None,
+            spoken: false,
             message_over: false,
             expects_proxy: false,
             wire: Some(wire),
@@ -224,7 +228,7 @@ impl Call {
             (None, Some(Certainty::Refused)) => Next::Write,
             (None, Some(Certainty::Guessed)) => Next::Within(GUESS),
             (None, Some(Certainty::Ran)) if self.expects_proxy => Next::Within(HALF),
-            // A sub-agent's text is written down later than its calls end.
+            // The model's text may be written down later than its calls end.
             (None, Some(Certainty::Ran)) if self.is_spoken_of_later() && !ending => Next::Within(WORD),
             (None, Some(Certainty::Ran)) => Next::Write,
             (_, None) => Next::Open,
@@ -233,7 +237,7 @@ impl Call {
 
     /// Whether the end of its message may still bring the model's text before it.
     fn is_spoken_of_later(&self) -> bool {
-        self.agent_id.is_some() && self.context.is_none() && !self.message_over
+        self.spoken && self.context.is_none() && !self.message_over
     }
 
     /// It was made, over MCP, and no proxy saw it.

@@ -340,6 +340,7 @@ impl Book {
             let mut made = Call::hooked(index, selected, call, event.at);
             made.agent_id = agent;
             made.context = context;
+            made.spoken = writes_texts(event);
             made.expects_proxy = expects_proxy;
             made.server = made.server.take().or(server);
             made.wire = wire;
@@ -521,6 +522,11 @@ impl Book {
         };
         by_id.or_else(equal).map(|(key, _)| key.clone())
     }
+}
+
+/// Whether the host writes down what the model says, and tells when a message is done with.
+fn writes_texts(event: &Event) -> bool {
+    event.host.app == "claude-code" && event.transcript.is_some()
 }
 
 /// Whether a call goes over MCP, as far as its names tell.

@@ -141,6 +141,8 @@ impl Book {
     fn register(&mut self, registration: &Registration) -> Registered {
         let project = (self.options.project_of)(&registration.cwd);
         self.proxies.register(registration.clone(), project, self.number);
+        // Its server is behind one now.
+        self.bypassed.remove(&registration.server.name);
         let proxy = self.proxies.0.get(&registration.proxy_id);
         let session_id = proxy.and_then(|proxy| proxy.session(&self.sessions));
         let run_id = session_id.as_ref().and_then(|session| self.current_run(session));

@@ -108,7 +108,9 @@ impl Book {
     #[must_use]
     pub fn watched(&self) -> Vec<u32> {
         let hosts = self.sessions.values().filter_map(super::session::Session::watched);
-        let mut pids: Vec<u32> = hosts.chain(self.standalone.keys().copied()).collect();
+        let parents = self.proxies.0.values().filter(|proxy| !proxy.gone);
+        let parents = parents.map(|proxy| proxy.registration.parent_pid);
+        let mut pids: Vec<u32> = hosts.chain(self.standalone.keys().copied()).chain(parents).collect();
         pids.sort_unstable();
         pids.dedup();
         pids

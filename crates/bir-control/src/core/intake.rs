@@ -247,17 +247,12 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
     }
 
     fn envelope(&mut self, envelope: Envelope) {
-        let is_ours = |dir: &Path, projects: &[std::sync::Arc<Path>]| {
-            crate::projects::resolved(dir).is_some_and(|dir| projects.iter().any(|one| dir.starts_with(one)))
-        };
         match envelope {
-            Envelope::Hook(event) if is_ours(&event.cwd, &self.around.projects) => {
+            Envelope::Hook(event) if self.is_ours(&event.cwd) => {
                 let (_, effects) = self.hook(*event);
                 self.apply(effects);
             }
-            Envelope::Proxy { registration, reports }
-                if is_ours(&registration.cwd, &self.around.projects) =>
-            {
+            Envelope::Proxy { registration, reports } if self.is_ours(&registration.cwd) => {
                 if !self.proxies.contains_key(&registration.proxy_id) {
                     self.register(*registration);
                 }
@@ -267,6 +262,13 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
             }
             _ => self.around.log.info("a message of the inbox is of no project that is set up"),
         }
+    }
+
+    /// Whether a directory lies in a project that is set up: by now, since a message may be quicker than the list of projects.
+    fn is_ours(&self, dir: &Path) -> bool {
+        let Some(dir) = crate::projects::resolved(dir) else { return false };
+        self.around.projects.iter().any(|one| dir.starts_with(one))
+            || bir_control_client::projects::nearest(&self.around.state_dir, &dir).is_some()
     }
 
     /// Notes a loss in the runs that are open.

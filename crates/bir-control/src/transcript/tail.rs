@@ -66,19 +66,19 @@ pub(super) struct Memory {
 
 #[derive(Debug, Default)]
 struct Call {
-    /// Shared by the calls of one message.
     context: Option<Arc<str>>,
     outcome: Option<Outcome>,
 }
 
 impl Memory {
-    /// A call that comes after what was said.
-    pub(super) fn call(&mut self, id: &str, said: &Said) {
+    /// A call that comes after what was said; a further call of the message comes after this one.
+    pub(super) fn call(&mut self, id: &str, said: &mut Said) {
         let context = (1..=LONGEST_CONTEXT).contains(&said.text.len()).then(|| Arc::from(said.text.as_str()));
         let call = self.entry(id);
         let before = call.context.as_ref().map_or(0, |text| text.len());
-        call.context = context;
+        call.context = context.or(call.context.take());
         let now = call.context.as_ref().map_or(0, |text| text.len());
+        said.text.clear();
         self.bytes = self.bytes + now - before;
         self.forget();
     }
@@ -188,7 +188,7 @@ mod tests {
         for n in 0..40 {
             said.of(Some(&format!("m{n}")));
             said.say(&"x".repeat(200 * 1024));
-            memory.call(&format!("c{n}"), &said);
+            memory.call(&format!("c{n}"), &mut said);
         }
         assert!(memory.bytes <= MOST_REMEMBERED);
         assert_eq!(memory.calls.len(), memory.order.len());
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(memory.take_context("c39"), None, "what was asked for is forgotten");
         said.of(Some("long"));
         said.say(&"x".repeat(LONGEST_CONTEXT + 1));
-        memory.call("long", &said);
+        memory.call("long", &mut said);
         assert_eq!(memory.take_context("long"), None);
         for n in 0..100_000 {
             memory.ended(&format!("e{n}"), Outcome::Ok);

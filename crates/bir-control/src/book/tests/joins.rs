@@ -431,7 +431,7 @@ fn the_models_text_before_a_call_comes_with_the_hooks_word_of_its_end() {
 fn a_sub_agents_text_comes_with_the_end_of_its_message() {
     let mut world = World::new();
     let by = teller("s", "t");
-    let agent = Teller { agent: Some("a1".into()), ..by.clone() };
+    let agent = Teller { agent: Some("a1".into()), app: "claude-code", ..by.clone() };
     let run = world.prompt(&by, "do it");
     for (call, wait) in [(builtin("b"), WORD), (builtin("a"), 0)] {
         world.pre(&agent, &call);

@@ -54,7 +54,7 @@ struct Teller {
 
 fn teller(session: &str, turn: &str) -> Teller {
     Teller {
-        app: "claude-code",
+        app: "some-host",
         via: "claude-code",
         session: session.into(),
         turn: Some(turn.into()),

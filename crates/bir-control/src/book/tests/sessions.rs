@@ -25,7 +25,7 @@ fn a_run_is_a_turn_and_says_where_it_comes_from() {
     assert_eq!((start.session_id.as_deref(), start.project.as_deref()), (Some("s"), Some("/p")));
     assert_eq!(
         (start.framework.as_deref(), start.host.as_ref().unwrap().app.as_str()),
-        (Some("baseinstrunner"), "claude-code")
+        (Some("baseinstrunner"), "some-host")
     );
     assert_eq!((start.servers[0].name.as_str(), start.metadata["join"].as_str()), ("s1", Some("call_id")));
     assert_ne!(world.prompt(&teller("s", "u"), "do it"), run);
@@ -245,7 +245,7 @@ fn a_session_that_goes_on_in_the_same_terminal_has_the_new_process() {
             note(&mut world, "s", &below(host, 10 * process + 2));
             note(&mut world, "s", &below(host, 10 * process + 3));
             assert_eq!(session_of(&world, &proxy).as_deref(), Some("s"));
-            assert_eq!(world.book.watched(), [host], "{said} {shells} {process}");
+            assert_eq!(world.book.view().sessions[0].host_pid, Some(host), "{said} {shells} {process}");
         }
         world.register("terminal's", "s1", TERMINAL);
         assert_eq!(session_of(&world, "terminal's"), None, "whoever else was started there is not this host");
