@@ -86,8 +86,10 @@ impl Inbox {
     /// The files that wait, oldest first.
     #[must_use]
     pub fn files(&self) -> Vec<PathBuf> {
+        // Whatever else has such a name may never end, or belongs to somebody else.
         let entries = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
         let mut files: Vec<_> = entries
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
             .map(|entry| entry.path())
             .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
             .collect();

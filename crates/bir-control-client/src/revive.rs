@@ -11,7 +11,7 @@ use std::time::Duration;
 const EVERY: Duration = Duration::from_secs(1);
 
 /// What the daemon needs of an environment. A hook's holds keys of the host's, which are nobody's business.
-const HANDED_ON: [&str; 14] = [
+const HANDED_ON: [&str; 15] = [
     "HOME",
     "USERPROFILE",
     "USER",
@@ -24,6 +24,7 @@ const HANDED_ON: [&str; 14] = [
     "SYSTEMROOT",
     "BIR_HOME",
     "BIR_LOG",
+    "BIR_CONTROL_IDLE_S",
     "BIR_CORRELATION_DECISION",
     "BIR_NO_CORRELATION",
 ];

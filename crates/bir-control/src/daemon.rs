@@ -161,7 +161,7 @@ where
         }),
         () = options.stop.notified() => Ok(End::Told),
         () = signals.next() => Ok(End::Told),
-        () = idle(&server, options.idle, &hosts_alive) => Ok(End::Idle),
+        () = idle(&server, &options.state_dir, options.idle, &hosts_alive) => Ok(End::Idle),
     };
 
     server.closed.set(true);
@@ -211,10 +211,14 @@ fn run_core<L: Ledger, T: Transcripts + Default>(
 }
 
 /// Ends when nobody has wanted anything for so long and no host lives; looks for new projects meanwhile.
-async fn idle(server: &Server, after: Duration, hosts_alive: &AtomicBool) {
+async fn idle(server: &Server, state_dir: &Path, after: Duration, hosts_alive: &AtomicBool) {
     loop {
         tokio::time::sleep(LOOK).await;
         server.look_at_projects();
+        // Whoever took the state directory away wants nothing of it any more.
+        if !state_dir.exists() {
+            return;
+        }
         if server.last_request.get().elapsed() >= after && !hosts_alive.load(Ordering::Relaxed) {
             return;
         }

@@ -184,3 +184,20 @@ fn a_project_that_is_set_up_meanwhile_is_served() {
     wait("the refusal", || client.get("/health").0 == 401);
     server.end();
 }
+
+#[test]
+fn a_session_is_of_the_project_in_which_it_began() {
+    let home = Home::new();
+    let server = home.serve();
+    let (a, b) = (home.client("a"), home.client("b"));
+    assert_eq!(a.tell(&event(&home.project("a"), "s", pre("c1"))).0, 200);
+    let forged = event(&home.project("b"), "s", HookWhat::SessionEnd { reason: "x".into() });
+    let (status, answer) = b.tell(&forged);
+    assert_eq!((status, answer["code"].as_str()), (403, Some("foreign_directory")), "{answer}");
+    // It may go wherever it likes.
+    assert_eq!(a.tell(&event(&home.project("b"), "s", pre("c2"))).0, 200);
+    server.end();
+    let calls: Vec<_> =
+        home.spooled().iter().filter_map(|record| record["callId"].as_str().map(str::to_owned)).collect();
+    assert_eq!(calls, ["c1", "c2"]);
+}

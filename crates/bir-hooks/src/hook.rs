@@ -48,7 +48,7 @@ fn take(asked: &Asked, at: u64, text: &str, new_key: &mut Option<UnsyncedKey>) -
         .then(|| std::env::var_os("CLAUDE_PROJECT_DIR").map(PathBuf::from))
         .flatten();
     let dirs: Vec<&Path> =
-        [Some(&cwd), Some(&here), begun.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
+        [begun.as_ref(), Some(&cwd), Some(&here)].into_iter().flatten().map(PathBuf::as_path).collect();
     let find = || find(state_dir.as_deref(), &dirs);
     let place = find();
     if place == Place::Nowhere {

@@ -92,6 +92,13 @@ impl Cleaner<'_> {
         self.maybe([&mut host.version]);
     }
 
+    /// A name that comes from elsewhere, in one line.
+    pub(super) fn named(&self, name: String) -> String {
+        let mut name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        self.name(&mut name);
+        name
+    }
+
     fn name(&self, name: &mut String) {
         cut(name);
         *name = self.0.name(name);

@@ -1,7 +1,7 @@
 //! From a message to an entry, or to a refusal.
 
 use super::clean::Cleaner;
-use super::{Core, MOST_PROXIES, Message, Proxy, Reply};
+use super::{Core, Known, MOST_PROXIES, Message, Proxy, Reply};
 use crate::book::{Answer, EntryWhat};
 use crate::journal::Place;
 use crate::ledger::{Ledger, Transcripts};
@@ -17,8 +17,6 @@ use serde::Serialize;
 use std::path::Path;
 use tokio::sync::oneshot;
 
-/// Turns that are remembered as heard of.
-const MOST_TURNS: usize = 4096;
 /// Processes whose session is remembered.
 const MOST_PIDS: usize = 8192;
 
@@ -28,7 +26,9 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
     pub(super) fn message(&mut self, message: Message, who: &Who, reply: oneshot::Sender<Reply>) {
         match message {
             Message::Hook(event) => {
-                if !who.may_speak_of(&event.cwd) {
+                // What was left in the inbox was said before.
+                self.drain_inbox();
+                if !who.may_speak_of(self.home_of(&event)) {
                     let _ = reply.send(Err(Problem::ForeignDirectory));
                     return;
                 }
@@ -51,12 +51,14 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         }
     }
 
+    /// Where a session began: it stays the session of that project, wherever it goes, and no other project speaks of it.
+    fn home_of<'a>(&'a self, event: &'a HookEvent) -> &'a Path {
+        self.of_session.get(&event.session_id).map_or(&event.cwd, |known| &known.home)
+    }
+
     fn hook(&mut self, event: HookEvent) -> (HookReply, Vec<crate::book::Effect>) {
         let version = self.around.version.clone();
         let nothing = |version| (HookReply { version, ..HookReply::default() }, Vec::new());
-        if self.is_of_unheard_turn(&event) {
-            self.drain_inbox();
-        }
         let Some((event, context)) = self.hook_entry(event) else { return nothing(version) };
         let place = Place::session(&event.host.app, &event.session_id);
         self.heard_of(&event, &place);
@@ -64,30 +66,6 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
             (Answer::Hook(reply), effects) => (HookReply { version, ..reply }, effects),
             (_, effects) => (nothing(version).0, effects),
         }
-    }
-
-    /// Whether it belongs to a turn of which no prompt was heard: the prompt may wait in the inbox, and a run takes its prompt only
-    /// at its beginning. Where the host names no turn, one goes from prompt to stop.
-    fn is_of_unheard_turn(&mut self, event: &HookEvent) -> bool {
-        if self.turns.len() > MOST_TURNS {
-            self.turns.clear();
-        }
-        let turn = (event.session_id.clone(), event.turn_id.clone().unwrap_or_default());
-        if event.turn_id.is_none()
-            && matches!(event.what, HookWhat::Stop { .. } | HookWhat::SessionEnd { .. })
-        {
-            self.turns.remove(&turn);
-            return false;
-        }
-        let calls =
-            matches!(event.what, HookWhat::Pre { .. } | HookWhat::Post { .. } | HookWhat::Batch { .. });
-        let prompts = matches!(event.what, HookWhat::Prompt { .. });
-        if event.turn_id.is_none() && !calls && !prompts {
-            // What is said between turns, a session's beginning among it, belongs to none.
-            return false;
-        }
-        let is_new = self.turns.insert(turn);
-        is_new && calls
     }
 
     /// The event as it may be kept. None: nothing of it is.
@@ -150,7 +128,13 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         for pid in &event.host_pids {
             self.of_pid.insert(*pid, place.clone());
         }
-        self.of_session.insert(event.session_id.clone(), (place.clone(), event.transcript.clone()));
+        let known = self.of_session.entry(event.session_id.clone()).or_insert_with(|| Known {
+            place: place.clone(),
+            transcript: None,
+            home: event.cwd.clone(),
+        });
+        known.place.clone_from(place);
+        known.transcript.clone_from(&event.transcript);
     }
 
     fn register(&mut self, mut registration: Registration) -> Registered {
@@ -208,7 +192,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
             let report = Box::new(Cleaner(&open.store.redactor).report(report));
             let proxy_id = reports.proxy_id.clone();
             let session = self.ledger.session_of(&proxy_id).and_then(|session| self.of_session.get(&session));
-            let place = session.map(|(place, _)| place.clone()).unwrap_or_else(|| {
+            let place = session.map(|known| known.place.clone()).unwrap_or_else(|| {
                 self.early.insert(parent);
                 Place::proxies_of(parent)
             });
@@ -248,7 +232,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
 
     fn envelope(&mut self, envelope: Envelope) {
         match envelope {
-            Envelope::Hook(event) if self.is_ours(&event.cwd) => {
+            Envelope::Hook(event) if self.is_ours(self.home_of(&event)) => {
                 let (_, effects) = self.hook(*event);
                 self.apply(effects);
             }

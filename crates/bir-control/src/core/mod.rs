@@ -37,6 +37,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
+use clean::Cleaner;
 use hosts::Hosts;
 use keeper::Keeper;
 use off::Off;
@@ -51,6 +52,8 @@ const MOST_TIMERS: usize = 100_000;
 /// Of a journal that is heard again, what the last seconds say is written again. The rest is in the spool, since an entry is
 /// taken after the rows of the one before it are written; and it is on the disk, which is asked for once a second.
 const WRITTEN_AGAIN: u64 = 5_000;
+/// Models of one turn.
+const MOST_MODELS: usize = 64;
 /// Proxies that are known at most.
 const MOST_PROXIES: usize = 4096;
 
@@ -88,6 +91,15 @@ pub(crate) struct Around {
     pub(crate) projects: Vec<Arc<Path>>,
 }
 
+/// A session that goes on.
+struct Known {
+    /// Where its entries go.
+    place: Place,
+    transcript: Option<PathBuf>,
+    /// Where it was when it was heard of first.
+    home: PathBuf,
+}
+
 /// A proxy that has registered.
 struct Proxy {
     registration: Registration,
@@ -108,13 +120,11 @@ pub(crate) struct Core<L, T> {
     told: Option<String>,
     proxies: HashMap<String, Proxy>,
     /// Where entries of a session go, with its transcript; and those of the proxies of a process.
-    of_session: HashMap<String, (Place, Option<PathBuf>)>,
+    of_session: HashMap<String, Known>,
     of_pid: HashMap<u32, Place>,
     of_run: HashMap<RunId, Place>,
     /// Parents of proxies that reported before it was known whose they are.
     early: HashSet<u32>,
-    /// Sessions and turns that were heard of.
-    turns: HashSet<(String, String)>,
     /// Where the entry is that is heard now.
     here: Place,
     /// The time of the last entry or timer.
@@ -150,7 +160,6 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
             of_pid: HashMap::new(),
             of_run: HashMap::new(),
             early: HashSet::new(),
-            turns: HashSet::new(),
             here: Place::other(),
             last: 0,
             draining: false,
@@ -280,15 +289,15 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
 
     fn settled(&mut self, session: &str) {
         let carried = self.ledger.carried(session);
-        let (Some(open), Some((place, transcript))) = (&mut self.open, self.of_session.get(session)) else {
+        let (Some(open), Some(known)) = (&mut self.open, self.of_session.get(session)) else {
             return;
         };
-        if let Err(e) = open.journal.settle(place, &carried) {
+        if let Err(e) = open.journal.settle(&known.place, &carried) {
             self.around.log.warn(&format!("a journal that is of no use any more stays: {e}"));
         }
         // The session is over.
         if carried.is_empty() {
-            self.transcripts.forget(transcript.as_slice());
+            self.transcripts.forget(known.transcript.as_slice());
             self.of_session.remove(session);
         }
         self.early_words_settled(session);
@@ -329,7 +338,19 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         let RawFacts { outcomes, final_answer, usage } =
             self.transcripts.facts(&Question { transcripts: &there, ..*question });
         let final_answer = final_answer.and_then(|answer| self.safe_text(answer));
+        let usage = usage.map(|usage| self.safe_names(usage));
         Box::new(TranscriptFacts { outcomes, final_answer, usage })
+    }
+
+    /// Names of models are whatever somebody called them.
+    fn safe_names(&self, mut usage: serde_json::Value) -> serde_json::Value {
+        let Some(open) = &self.open else { return serde_json::Value::Null };
+        if let Some(models) = usage.get_mut("models").and_then(serde_json::Value::as_object_mut) {
+            let named = std::mem::take(models).into_iter().take(MOST_MODELS);
+            *models =
+                named.map(|(name, tokens)| (Cleaner(&open.store.redactor).named(name), tokens)).collect();
+        }
+        usage
     }
 
     fn safe_text(&self, text: String) -> Option<SafeTold> {

@@ -259,8 +259,13 @@ impl Journal {
 }
 
 fn files(dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut files: Vec<_> = entries.filter(|path| path.extension().is_some_and(|e| e == "jsonl")).collect();
+    // Whatever else has such a name may never end, or belongs to somebody else.
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let regular = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let mut files: Vec<_> = regular
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "jsonl"))
+        .collect();
     files.sort();
     files
 }

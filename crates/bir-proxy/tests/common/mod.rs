@@ -5,8 +5,9 @@
 use bir_testkit::procs::{self, Proc};
 use bir_testkit::{HostCommand, Script, StdioHost, TestUpstream};
 use std::ops::{Deref, DerefMut};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -138,9 +139,23 @@ impl Setup {
     }
 }
 
+/// The program under test where no `bir-hooks` is beside it that it could start.
+fn alone() -> PathBuf {
+    static ALONE: OnceLock<PathBuf> = OnceLock::new();
+    let made = || {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("alone-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let proxy = dir.join("bir-proxy");
+        let _ = std::fs::remove_file(&proxy);
+        std::fs::hard_link(PROXY, &proxy).or_else(|_| std::fs::copy(PROXY, &proxy).map(drop)).unwrap();
+        proxy
+    };
+    ALONE.get_or_init(made).clone()
+}
+
 /// `bir-proxy --server-name x OPTIONS -- INNER`.
 pub fn proxy(options: &[String], inner: &HostCommand) -> HostCommand {
-    HostCommand::new(PROXY).args(["--server-name", "x"]).args(options).arg("--").wrap(inner)
+    HostCommand::new(alone()).args(["--server-name", "x"]).args(options).arg("--").wrap(inner)
 }
 
 impl Deref for Front {
