@@ -93,6 +93,19 @@ impl Home {
         Spool::new(&self.dir, self.config.record.spool_limit)
     }
 
+    /// What to say where the hub has no run at all, and runs wait in the spool.
+    pub(crate) fn none_but_waiting(&self) -> Option<String> {
+        match self.spool().stats().runs {
+            0 => None,
+            1 => {
+                Some("no run has reached the hub yet; 1 waits in the spool and is sent within seconds".into())
+            }
+            n => Some(format!(
+                "no run has reached the hub yet; {n} wait in the spool and are sent within seconds"
+            )),
+        }
+    }
+
     /// A client, after what was left in the spool has been shipped as far as the budget allows: a person who looks for a run
     /// looks for all of it.
     ///

@@ -232,7 +232,12 @@ fn down_asks_the_control_server_to_end_and_keeps_others_from_starting_it() {
     // The stub goes on answering, and its process is gone.
     control.on("GET /health", [Reply::Problem(401, "unauthorized", "another's")]);
     let again = said(home.bir(&["down"]));
-    assert!(again.contains("no control server runs here, and none starts until `bir up`"), "{again}");
+    assert!(
+        again.contains(
+            "no control server runs here; hosts that go on record calls over MCP by themselves until `bir up`"
+        ),
+        "{again}"
+    );
     assert!(home.bir(&["status"]).ok().contains("ended with `bir down`"));
 }
 

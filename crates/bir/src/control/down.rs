@@ -18,7 +18,8 @@ const LOCK: &str = "serve.json";
 const HEARD: Duration = Duration::from_secs(2);
 
 /// Hooks and proxies that are set up do not end with it.
-const GO_ON: &str = "hosts that go on record calls over MCP by themselves until `bir up`; `bir off` stops recording";
+const GO_ON: &str =
+    "hosts that go on record calls over MCP by themselves until `bir up`; `bir off` stops recording";
 
 /// What became of control servers.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -69,7 +69,7 @@ pub(crate) async fn run(home: &Home, args: &FollowArgs) -> Result<(), CommandErr
     let mut client = home.swept().await?;
     match &args.id {
         Some(text) => {
-            let id = find::find(&mut client, text).await?;
+            let id = find::find(home, &mut client, text).await?;
             one(home, client, id, args.json).await
         }
         None => all(home, client, args.json).await,

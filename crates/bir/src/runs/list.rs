@@ -24,10 +24,14 @@ pub(crate) async fn run(home: &Home, args: &ListArgs) -> Result<(), CommandError
     }
     let runs = runs.iter().map(read::<Summary>).collect::<Result<Vec<_>, _>>()?;
     if runs.is_empty() {
-        say(if args.filter.is_empty() {
+        let none = || {
             "no run is recorded yet; put a server behind the recorder with `bir wrap`, or try `bir demo`"
+                .into()
+        };
+        say(if args.filter.is_empty() {
+            home.none_but_waiting().unwrap_or_else(none)
         } else {
-            "no run matches"
+            "no run matches".into()
         });
         return Ok(());
     }

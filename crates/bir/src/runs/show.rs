@@ -37,7 +37,7 @@ impl Look {
 /// Shows a run.
 pub(crate) async fn run(home: &Home, args: &ShowArgs) -> Result<(), CommandError> {
     let mut client = home.swept().await?;
-    let id = find::find(&mut client, &args.id).await?;
+    let id = find::find(home, &mut client, &args.id).await?;
     print(&mut client, id, args.full, args.json).await
 }
 
@@ -382,7 +382,7 @@ run run_01970000-0000-7000-8000-000000000001
              → {\"command\":\"wc\"}
              ← {\"stdout\":\"3\"}
 
-     +0.100     5.2 ms  denied      └ s/echo  both
+     +0.100     5.2 ms  denied      └ s/echo  seen by hook+proxy
              asked by sub-agent a1
              as the model wrote it, and as it ran
              → {\"m\":1}
