@@ -143,3 +143,25 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, CommandError>>)
     runtime.shutdown_background();
     result
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_told_where_no_run_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home { dir: dir.path().into(), config: Config::default(), unclear: None };
+        assert_eq!(home.none_but_waiting(), None);
+        let spool = dir.path().join("spool");
+        std::fs::create_dir(&spool).unwrap();
+        for (n, wait) in [(1, "1 waits in the spool and is sent"), (2, "2 wait in the spool and are sent")] {
+            let name = format!("run_01970000-0000-7000-8000-00000000000{n}-000001.spool");
+            std::fs::write(spool.join(name), "").unwrap();
+            assert_eq!(
+                home.none_but_waiting().unwrap(),
+                format!("no run has reached the hub yet; {wait} within seconds")
+            );
+        }
+    }
+}

@@ -77,7 +77,10 @@ fn a_project_is_set_up_listed_and_taken_out() {
     assert!(!home.state().exists());
 
     let added = said(bir_in(&home, &deep, &["project", "add"]));
-    assert!(added.starts_with(&format!("{shown} is set up")) && added.contains("bir hooks HOST"), "{added}");
+    assert!(
+        added.starts_with(&format!("{shown} is set up")) && added.contains("`bir hooks claude-code`"),
+        "{added}"
+    );
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&projects::file_of(&home.state(), &repo)), 0o600);
     assert_eq!(mode(&projects::folder(&home.state())), 0o700);

@@ -210,6 +210,24 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_call_has_one_heading_with_the_names_that_either_row_tells() {
+        let call = |n: u32| {
+            let mut rows = samples::rows(n, "echo", json!({"m": "Rome"}), samples::text("to rome"), "ok");
+            rows[0]["toolName"] = "mcp__s__echo".into();
+            (rows[0]["server"], rows[0]["tool"]) = (Value::Null, Value::Null);
+            rows
+        };
+        let (a, b) = (call(0), call(1));
+        // Side by side, as the rows of calls at once are.
+        let rows = [&a[0], &b[0], &a[1], &b[1]];
+        let steps: Vec<Step> = rows.into_iter().map(|row| read(row).unwrap()).collect();
+        let page = page(&steps, "rome", false, &TimeZone::UTC);
+        let one = "  s/echo\n    → {\"m\":\"Rome\"}\n    ← to rome\n";
+        let shown = console::strip_ansi_codes(&page).into_owned();
+        assert!(shown.ends_with(&format!("\n{one}{one}")) && shown.matches("echo").count() == 2, "{shown}");
+    }
+
     proptest! {
         #[test]
         fn no_text_breaks_it(text in any::<String>(), needle in any::<String>(), case in any::<bool>()) {
