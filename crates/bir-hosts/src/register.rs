@@ -105,7 +105,9 @@ pub fn hooks(host: Host, program: &str) -> Option<Hooks> {
                 "type": "command", "command": line(program, event, host), "timeout": timeout(event),
             }] }])) })),
             note: Some(
-                "append our groups after those that are there, and let Codex trust them: it skips untrusted hooks without a word",
+                "put ours behind those that are there, else those lose the trust of Codex. It skips untrusted hooks silently, and a hook \
+                 that has changed is untrusted again. `codex exec --dangerously-bypass-hook-trust` runs them untrusted, once; for good, \
+                 `codex app-server` lists them (`hooks/list`) and takes the trust in each (`config/batchWrite` of `hooks.state`)",
             ),
         },
         Host::Copilot => Hooks {

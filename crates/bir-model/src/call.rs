@@ -2,6 +2,18 @@
 
 use crate::record::{Source, Step};
 
+/// What a call is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallName<'a> {
+    /// The server's name; absent where the tool is built in, or is known by the host's name for it alone.
+    pub server: Option<&'a str>,
+    /// The tool's own name, else the host's name for it.
+    pub tool: &'a str,
+}
+
+/// How hosts begin the name of a tool that has its server in it.
+const HOST_NAMED: &str = "mcp__";
+
 /// The rows of one call, as far as they are there.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CallRows<'a> {
@@ -25,6 +37,22 @@ impl<'a> CallRows<'a> {
     #[must_use]
     pub fn named(self) -> Option<&'a Step> {
         self.rows().find(|row| row.server.is_some()).or_else(|| self.rows().next())
+    }
+
+    /// Server and tool by their own names, each from whichever row tells it; else the name that the host gave, which has the
+    /// server in it already.
+    #[must_use]
+    pub fn name(self) -> Option<CallName<'a>> {
+        let named = self.named()?;
+        let own = || self.rows().find_map(|row| row.tool.as_deref());
+        let server = named.server.as_deref();
+        Some(match named.tool.as_deref().or_else(own) {
+            Some(tool) => CallName { server, tool },
+            None => {
+                let tool = named.tool_name.as_str();
+                CallName { server: server.filter(|_| !tool.starts_with(HOST_NAMED)), tool }
+            }
+        })
     }
 
     /// The arguments as they ran.
@@ -97,6 +125,25 @@ mod tests {
             "stepIndex": 0, "stepType": kind, "toolName": "t", "at": 1});
         row.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
         serde_json::from_value(row).unwrap()
+    }
+
+    #[test]
+    fn a_call_is_named_by_server_and_tool_or_as_the_host_names_it() {
+        let name = |begin: serde_json::Value, end: serde_json::Value| {
+            let (begin, end) = (row("tool_selected", begin), row("tool_response", end));
+            let rows = CallRows { begin: Some(&begin), end: Some(&end) };
+            let name = rows.name().unwrap();
+            (name.server.map(str::to_owned), name.tool.to_owned())
+        };
+        let both = (Some("s".to_owned()), "echo".to_owned());
+        let hook = json!({"toolName": "mcp__s__echo"});
+        assert_eq!(name(hook.clone(), json!({"toolName": "echo", "server": "s", "tool": "echo"})), both);
+        assert_eq!(name(json!({"toolName": "mcp__s__echo", "server": "s"}), json!({"tool": "echo"})), both);
+        assert_eq!(name(json!({"toolName": "echo", "server": "s"}), json!({})), both);
+        let host = (None, "mcp__s__echo".to_owned());
+        assert_eq!(name(json!({"toolName": "mcp__s__echo", "server": "s"}), hook.clone()), host);
+        assert_eq!(name(hook.clone(), hook), host);
+        assert_eq!(CallRows::default().name(), None);
     }
 
     #[test]

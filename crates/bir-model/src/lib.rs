@@ -12,7 +12,7 @@ mod server_name;
 mod tier;
 mod tokens;
 
-pub use call::CallRows;
+pub use call::{CallName, CallRows};
 pub use direction::Direction;
 pub use era::Era;
 pub use id::{IdError, RunId, StepId, TenantId, TokenId, UserId};

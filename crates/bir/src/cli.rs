@@ -66,6 +66,8 @@ pub(crate) enum Format {
     Toml,
     /// `mcpServers` as a mapping, as LibreChat has it; for Continue and Goose a note says what to change.
     Yaml,
+    /// `mcp` as opencode 1.x has it.
+    Opencode,
 }
 
 /// How a remote server is spoken to.

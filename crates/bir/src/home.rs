@@ -93,6 +93,19 @@ impl Home {
         Spool::new(&self.dir, self.config.record.spool_limit)
     }
 
+    /// What to say where the hub has no run at all, and runs wait in the spool.
+    pub(crate) fn none_but_waiting(&self) -> Option<String> {
+        match self.spool().stats().runs {
+            0 => None,
+            1 => {
+                Some("no run has reached the hub yet; 1 waits in the spool and is sent within seconds".into())
+            }
+            n => Some(format!(
+                "no run has reached the hub yet; {n} wait in the spool and are sent within seconds"
+            )),
+        }
+    }
+
     /// A client, after what was left in the spool has been shipped as far as the budget allows: a person who looks for a run
     /// looks for all of it.
     ///
@@ -129,4 +142,26 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, CommandError>>)
     // A name that is being looked up on another thread is not worth waiting for.
     runtime.shutdown_background();
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_told_where_no_run_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home { dir: dir.path().into(), config: Config::default(), unclear: None };
+        assert_eq!(home.none_but_waiting(), None);
+        let spool = dir.path().join("spool");
+        std::fs::create_dir(&spool).unwrap();
+        for (n, wait) in [(1, "1 waits in the spool and is sent"), (2, "2 wait in the spool and are sent")] {
+            let name = format!("run_01970000-0000-7000-8000-00000000000{n}-000001.spool");
+            std::fs::write(spool.join(name), "").unwrap();
+            assert_eq!(
+                home.none_but_waiting().unwrap(),
+                format!("no run has reached the hub yet; {wait} within seconds")
+            );
+        }
+    }
 }

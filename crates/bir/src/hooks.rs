@@ -2,8 +2,12 @@
 //! answers. On stdout is that text alone; where it belongs stands on stderr.
 
 use crate::error::CommandError;
+use crate::home::Home;
 use crate::programs::{self, LocateError};
+use crate::project::here;
+use crate::wrap::quoted;
 use crate::{out, say};
+use bir_control_client::projects;
 use bir_hosts::{Hooks, Host, hooks};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -28,8 +32,16 @@ pub(crate) fn run(args: &HooksArgs) -> Result<(), CommandError> {
     if let Some(warning) = crate::wrap::in_a_build_folder(std::path::Path::new(&program)) {
         say(warning);
     }
-    places(&found).iter().for_each(say);
+    let set_up =
+        Home::find().is_ok_and(|home| here().is_ok_and(|dir| projects::nearest(&home.dir, &dir).is_some()));
+    places(&found, &command(args), set_up).iter().for_each(say);
     Ok(())
+}
+
+/// The command that prints them, as a shell reads it.
+fn command(args: &HooksArgs) -> String {
+    let program = args.program.as_ref().map(|file| format!(" --program {}", quoted(&file.to_string_lossy())));
+    format!("bir hooks {}{}", args.host, program.unwrap_or_default())
 }
 
 /// The absolute path of the program, as a configuration can hold it.
@@ -46,13 +58,30 @@ fn program(given: Option<PathBuf>) -> Result<String, CommandError> {
     program.into_os_string().into_string().map_err(|path| failed(LocateError::NotUtf8(path.into())))
 }
 
-/// Where it belongs, and what else is to be done.
-fn places(found: &Hooks) -> Vec<String> {
-    let how = if found.whole_file { "this is the whole file" } else { "merge this into the file" };
-    let project = found.in_project.map(|file| format!(", for one project {file} in it")).unwrap_or_default();
-    let mut lines = vec![format!("{how}: for every project ~/{}{project}", found.in_home)];
+/// Where it belongs, and what else is to be done. `set_up`: the project that the person is in.
+fn places(found: &Hooks, command: &str, set_up: bool) -> Vec<String> {
+    let file = found.in_home;
+    let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let write = format!("mkdir -p ~/{folder} && {command} > ~/{file}");
+    let mut lines = if found.whole_file {
+        vec![format!("the whole file is ours: {write}")]
+    } else {
+        vec![
+            format!("~/{file}: no such file yet: {write}"),
+            "else copy the events into its `hooks`, behind those that are there".into(),
+        ]
+    };
+    lines.extend(found.in_project.map(|file| format!("for one project alone: {file} in it")));
     lines.extend(found.note.map(|note| format!("note: {note}")));
-    lines.push("then set the project up with `bir project add`, and start a new session of the host".into());
+    lines.push(
+        if set_up {
+            "then start a new session of the host"
+        } else {
+            "then set the project up with `bir project add`, and start a new session of the host"
+        }
+        .into(),
+    );
+    lines.push("to check: `bir status` shows a session while the host runs".into());
     lines
 }
 
@@ -63,20 +92,31 @@ mod tests {
     #[test]
     fn a_person_is_told_where_it_belongs() {
         let mut found = Hooks {
-            in_home: ".x/settings.json",
+            in_home: ".x/y/settings.json",
             in_project: Some(".x/local.json"),
             whole_file: false,
             text: String::new(),
             note: Some("trust them"),
         };
-        let lines = places(&found);
         assert_eq!(
-            lines[0],
-            "merge this into the file: for every project ~/.x/settings.json, for one project .x/local.json in it"
+            places(&found, "bir hooks x", false),
+            [
+                "~/.x/y/settings.json: no such file yet: mkdir -p ~/.x/y && bir hooks x > ~/.x/y/settings.json",
+                "else copy the events into its `hooks`, behind those that are there",
+                "for one project alone: .x/local.json in it",
+                "note: trust them",
+                "then set the project up with `bir project add`, and start a new session of the host",
+                "to check: `bir status` shows a session while the host runs",
+            ]
         );
-        assert_eq!(lines[1], "note: trust them");
         (found.whole_file, found.in_project, found.note) = (true, None, None);
-        assert_eq!(places(&found)[0], "this is the whole file: for every project ~/.x/settings.json");
-        assert_eq!(places(&found).len(), 2);
+        assert_eq!(
+            places(&found, "bir hooks x", true),
+            [
+                "the whole file is ours: mkdir -p ~/.x/y && bir hooks x > ~/.x/y/settings.json",
+                "then start a new session of the host",
+                "to check: `bir status` shows a session while the host runs",
+            ]
+        );
     }
 }

@@ -6,14 +6,18 @@ use crate::error::CommandError;
 use crate::home::{Home, block_on};
 use crate::out::table::{Column, Table};
 use crate::out::{self, paint, safe};
-use crate::say;
+use crate::{programs, say};
 use bir_control_client::{project_of, projects};
+use bir_hosts::{Host, hooks};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// The project that stands for everything.
 const EVERYWHERE: &str = if cfg!(windows) { "C:\\" } else { "/" };
+
+/// A larger file of a host is not looked into, bytes.
+const HOST_FILE: u64 = 4 << 20;
 
 #[derive(Args)]
 pub(crate) struct ProjectArgs {
@@ -105,10 +109,32 @@ fn add(home: &Home, which: &WhichArgs) -> Result<(), CommandError> {
     if bir_home::off::is_off_in(&dir) {
         say("note: recording is switched off there; `bir status` says by what, `bir on` switches it on");
     }
-    say(
-        "next: `bir hooks HOST` prints the host's hooks, `bir wrap` puts its servers behind the recorder; `bir up` starts everything",
-    );
+    let up = home.destination()?.is_some()
+        && block_on(async { Ok(look(&home.dir).await) })?
+            .iter()
+            .any(|found| matches!(found.served, Served::By(_)));
+    say(next(hooked(), up));
     Ok(())
+}
+
+/// What is missing next, as far as it can be seen. `hooked`: a host has our hooks; `up`: hub and control server answer.
+fn next(hooked: bool, up: bool) -> String {
+    let steps = [
+        (!hooked).then_some("`bir hooks claude-code` prints the hooks of Claude Code (`bir hooks --help` names the other hosts)"),
+        Some("`bir wrap` puts a server behind the recorder"),
+        (!up).then_some("`bir up` starts the hub and the control server"),
+    ];
+    format!("next: {}", steps.into_iter().flatten().collect::<Vec<_>>().join("; "))
+}
+
+/// Whether the user's file of some host names our hooks.
+fn hooked() -> bool {
+    let Some(user) = std::env::home_dir() else { return false };
+    let files = Host::INSTALLED.into_iter().filter_map(|host| hooks(host, programs::HOOKS));
+    files.map(|found| user.join(found.in_home)).any(|file| {
+        std::fs::metadata(&file).is_ok_and(|meta| meta.is_file() && meta.len() <= HOST_FILE)
+            && std::fs::read_to_string(&file).is_ok_and(|text| text.contains(programs::HOOKS))
+    })
 }
 
 fn remove(home: &Home, which: &WhichArgs) -> Result<(), CommandError> {
@@ -187,6 +213,16 @@ fn table(projects: &[Project]) -> Table {
 mod tests {
     use super::*;
     use crate::control::look::samples::served;
+
+    #[test]
+    fn only_what_is_missing_is_named() {
+        let all = next(false, false);
+        assert!(
+            all.contains("`bir hooks claude-code`")
+                && all.ends_with("`bir up` starts the hub and the control server")
+        );
+        assert_eq!(next(true, true), "next: `bir wrap` puts a server behind the recorder");
+    }
 
     #[test]
     fn a_project_is_a_line() {

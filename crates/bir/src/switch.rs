@@ -37,7 +37,7 @@ pub(crate) fn off(args: &SwitchArgs) -> Result<(), CommandError> {
             Change::None => "recording is off already, everywhere; `bir on` switches it on",
             change => {
                 file.apply(&home, &change)?;
-                "recording is off everywhere; `bir on` switches it on. Connections that are open record until they end"
+                "recording is off everywhere; `bir on` switches it on. Standalone connections that are open record until they end"
             }
         };
         say(text);

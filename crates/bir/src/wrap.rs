@@ -24,7 +24,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 pub(crate) use entry::Entry;
-pub(crate) use next::warning as in_a_build_folder;
+pub(crate) use next::{quoted, warning as in_a_build_folder};
 
 /// Why there is no entry.
 #[derive(Debug, Error)]

@@ -77,7 +77,10 @@ fn a_project_is_set_up_listed_and_taken_out() {
     assert!(!home.state().exists());
 
     let added = said(bir_in(&home, &deep, &["project", "add"]));
-    assert!(added.starts_with(&format!("{shown} is set up")) && added.contains("bir hooks HOST"), "{added}");
+    assert!(
+        added.starts_with(&format!("{shown} is set up")) && added.contains("`bir hooks claude-code`"),
+        "{added}"
+    );
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&projects::file_of(&home.state(), &repo)), 0o600);
     assert_eq!(mode(&projects::folder(&home.state())), 0o700);
@@ -232,7 +235,12 @@ fn down_asks_the_control_server_to_end_and_keeps_others_from_starting_it() {
     // The stub goes on answering, and its process is gone.
     control.on("GET /health", [Reply::Problem(401, "unauthorized", "another's")]);
     let again = said(home.bir(&["down"]));
-    assert!(again.contains("no control server runs here, and none starts until `bir up`"), "{again}");
+    assert!(
+        again.contains(
+            "no control server runs here; hosts that go on record calls over MCP by themselves until `bir up`"
+        ),
+        "{again}"
+    );
     assert!(home.bir(&["status"]).ok().contains("ended with `bir down`"));
 }
 

@@ -238,7 +238,10 @@ fn the_demo_records_a_run_and_the_runs_are_there_to_be_read() {
     assert!(home.bir(&["runs", "grep", "Paris"]).ok().contains("sample/lookup"));
     let none = home.bir(&["runs", "grep", "pARIS", "--case", "--json"]);
     assert_eq!((none.status, none.out.as_str(), none.err.as_str()), (Some(1), "[]\n", ""));
-    assert_eq!(home.bir(&["runs", "grep", "pARIS", "--case"]).fails(1), "no call holds this text");
+    assert_eq!(
+        home.bir(&["runs", "grep", "pARIS", "--case"]).fails(1),
+        "no call holds this text; prompts and answers are not searched"
+    );
     assert_eq!(home.bir(&["runs", "show"]).ok(), home.bir(&["runs", "show", "last"]).ok());
     let none = home.bir(&["runs", "list", "--server", "other"]);
     assert_eq!((none.out.as_str(), none.err.as_str()), ("", "no run matches\n"));

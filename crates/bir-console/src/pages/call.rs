@@ -203,7 +203,8 @@ impl Entry {
     pub(super) fn call(call: &Call<'_>, run: &Run, axis_us: u64, room: &mut Payloads) -> Option<Self> {
         let rows = call.rows();
         let row = rows.named()?;
-        let tool = row.tool.as_deref().unwrap_or(&row.tool_name);
+        let name = rows.name()?;
+        let tool = name.tool;
         let (mark, icon, label) = match call.state {
             State::Ended(outcome) => {
                 let (mark, icon) = outcome_mark(outcome);
@@ -213,7 +214,7 @@ impl Entry {
             State::NoEnd => ("odd", "what", "no end"),
         };
         // One server is named in the header already; in a bound run it is told from built-in tools.
-        let server = row.server.as_deref().filter(|_| run.servers.len() != 1 || run.tier == Tier::Bound);
+        let server = name.server.filter(|_| run.servers.len() != 1 || run.tier == Tier::Bound);
         let size = payload_size(call);
         let here = room.take(size);
         let (before, after) = if here { payloads(call, tool) } else { (Vec::new(), Vec::new()) };

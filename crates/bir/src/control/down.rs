@@ -17,6 +17,10 @@ const LOCK: &str = "serve.json";
 /// How long it may take to say that it has heard.
 const HEARD: Duration = Duration::from_secs(2);
 
+/// Hooks and proxies that are set up do not end with it.
+const GO_ON: &str =
+    "hosts that go on record calls over MCP by themselves until `bir up`; `bir off` stops recording";
+
 /// What became of control servers.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Down {
@@ -86,9 +90,9 @@ impl Down {
             return format!("the control server (process {pid}) has not ended: {why}");
         }
         match self.ended.first() {
-            Some(pid) => format!("the control server (process {pid}) has ended; `bir up` starts it again"),
+            Some(pid) => format!("the control server (process {pid}) has ended; {GO_ON}"),
             None if self.no_project => "no control server runs here: no project is set up".into(),
-            None => "no control server runs here, and none starts until `bir up`".into(),
+            None => format!("no control server runs here; {GO_ON}"),
         }
     }
 

@@ -210,7 +210,13 @@ fn page(hub: &Hub, spool: &SpoolStats, off: &Off, here: bool, kept: bool, zone: 
     } else if hub.kind.is_some() && hub.trouble.is_none() {
         field(
             "last run",
-            "none yet; put a server behind the recorder with `bir wrap`, or try `bir demo`".into(),
+            match spool.runs {
+                0 => "none yet; put a server behind the recorder with `bir wrap`, or try `bir demo`".into(),
+                1 => "none has reached the hub yet; 1 waits in the spool and is sent within seconds".into(),
+                n => {
+                    format!("none has reached the hub yet; {n} wait in the spool and are sent within seconds")
+                }
+            },
         );
     }
     page

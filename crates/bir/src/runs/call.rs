@@ -19,16 +19,20 @@ pub(crate) struct Call {
 
 /// The calls of a run in the order in which they began.
 pub(crate) fn calls(rows: &[Value]) -> Result<Vec<Call>, CommandError> {
+    Ok(of_steps(rows.iter().map(read).collect::<Result<Vec<Step>, _>>()?))
+}
+
+/// The same, of rows that are read already.
+pub(crate) fn of_steps(steps: impl IntoIterator<Item = Step>) -> Vec<Call> {
     let mut calls: BTreeMap<u32, Call> = BTreeMap::new();
-    for row in rows {
-        let step: Step = read(row)?;
+    for step in steps {
         let call = calls.entry(step.step_index / 2).or_default();
         match step.step_type {
             StepType::ToolSelected => call.begin = Some(step),
             StepType::ToolResponse => call.end = Some(step),
         }
     }
-    Ok(calls.into_values().collect())
+    calls.into_values().collect()
 }
 
 impl Call {
@@ -39,7 +43,11 @@ impl Call {
 
     /// `server/tool`, or the tool alone where it is built in; untrusted.
     pub(crate) fn key(&self) -> String {
-        self.rows().named().map(key).unwrap_or_default()
+        let name = self.rows().name();
+        name.map_or_else(String::new, |name| match name.server {
+            Some(server) => format!("{server}/{}", name.tool),
+            None => name.tool.to_owned(),
+        })
     }
 
     /// The same, harmless.
@@ -52,13 +60,13 @@ impl Call {
         self.rows().input()
     }
 
-    /// Who saw it, in a word: `hook`, `proxy`, `both`.
+    /// Who saw it.
     pub(crate) fn seen_by(&self) -> Option<&'static str> {
         match self.rows().sources().as_slice() {
             [] => None,
-            [Source::Hook] => Some("hook"),
-            [Source::Proxy] => Some("proxy"),
-            _ => Some("both"),
+            [Source::Hook] => Some("seen by hook"),
+            [Source::Proxy] => Some("seen by proxy"),
+            _ => Some("seen by hook+proxy"),
         }
     }
 
@@ -126,12 +134,6 @@ fn ambiguity(sources: &[Source]) -> &'static str {
     }
 }
 
-/// `server/tool` of a row, or the tool alone where it is built in; untrusted.
-pub(crate) fn key(step: &Step) -> String {
-    let tool = step.tool.as_deref().unwrap_or(&step.tool_name);
-    step.server.as_deref().map_or_else(|| tool.to_owned(), |server| format!("{server}/{tool}"))
-}
-
 #[cfg(test)]
 pub(crate) mod samples {
     use serde_json::{Value, json};
@@ -193,7 +195,7 @@ mod tests {
         let call = &calls(&rows).unwrap()[0];
         assert_eq!(
             (call.name().as_str(), call.input(), call.seen_by()),
-            ("s/a", Some("{\"x\":2}"), Some("both"))
+            ("s/a", Some("{\"x\":2}"), Some("seen by hook+proxy"))
         );
         assert_eq!(
             call.remarks(),
@@ -206,7 +208,7 @@ mod tests {
         rows[1]["ambiguous"] = false.into();
         rows[1]["bypassed"] = true.into();
         let call = &calls(&rows).unwrap()[0];
-        assert_eq!(call.seen_by(), Some("hook"));
+        assert_eq!(call.seen_by(), Some("seen by hook"));
         assert!(call.remarks()[0].starts_with("no proxy saw it"));
     }
 

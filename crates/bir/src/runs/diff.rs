@@ -37,7 +37,7 @@ pub(crate) async fn run(home: &Home, args: &DiffArgs) -> Result<(), CommandError
     let mut client = home.swept().await?;
     let mut sides = Vec::new();
     for text in [&args.a, &args.b] {
-        let id = find::find(&mut client, text).await?;
+        let id = find::find(home, &mut client, text).await?;
         let whole = api::run(&mut client, id).await.map_err(|e| super::show::missing(e, id))?;
         sides.push((read::<Detail>(&whole.run)?, calls(&whole.steps)?));
     }

@@ -46,7 +46,7 @@ pub(crate) async fn run(home: &Home, args: &ExportArgs) -> Result<(), CommandErr
     let mut client = home.swept().await?;
     let mut queries = Vec::new();
     for text in &args.ids {
-        let id = find::find(&mut client, text).await?;
+        let id = find::find(home, &mut client, text).await?;
         queries.push((Some(id), vec![("run", id.to_string())]));
     }
     if queries.is_empty() {

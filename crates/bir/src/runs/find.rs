@@ -6,6 +6,7 @@
 use super::api;
 use super::wire::{Summary, read};
 use crate::error::CommandError;
+use crate::home::Home;
 use bir_model::RunId;
 use bir_record::hub::HubClient;
 
@@ -62,11 +63,13 @@ fn span(beginning: &str) -> (u64, u64) {
 /// # Errors
 ///
 /// There is none, or more than one.
-pub(crate) async fn find(client: &mut HubClient, text: &str) -> Result<RunId, CommandError> {
+pub(crate) async fn find(home: &Home, client: &mut HubClient, text: &str) -> Result<RunId, CommandError> {
     if text == "last" {
         let newest = api::runs(client, &[], 1).await?;
-        let newest =
-            newest.first().ok_or_else(|| CommandError::failed("no run is recorded yet; try `bir demo`"))?;
+        let newest = newest.first().ok_or_else(|| {
+            let none = || "no run is recorded yet; try `bir demo`".into();
+            CommandError::failed(home.none_but_waiting().unwrap_or_else(none))
+        })?;
         return Ok(read::<Summary>(newest)?.id);
     }
     if let Ok(id) = text.parse::<RunId>() {

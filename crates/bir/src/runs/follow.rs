@@ -15,7 +15,7 @@ use super::wire::{Summary, read};
 use super::{api, find, payload, show};
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::out::{self, paint, safe, time};
+use crate::out::{self, paint, safe, size, time};
 use crate::say;
 use bir_model::record::{Step, StepType};
 use bir_model::{RunId, Tier};
@@ -69,7 +69,7 @@ pub(crate) async fn run(home: &Home, args: &FollowArgs) -> Result<(), CommandErr
     let mut client = home.swept().await?;
     match &args.id {
         Some(text) => {
-            let id = find::find(&mut client, text).await?;
+            let id = find::find(home, &mut client, text).await?;
             one(home, client, id, args.json).await
         }
         None => all(home, client, args.json).await,
@@ -168,8 +168,7 @@ async fn one(home: &Home, mut client: HubClient, id: RunId, json: bool) -> Resul
                         "run" => shown.run(&data)?,
                         "end" => {
                             // The answer comes with the end, and the event does not hold it.
-                            let answer = if json { Value::Null } else { api::head(&mut client, id).await? };
-                            return shown.end(&data, answer["finalOutput"].as_str());
+                            return over(&mut client, &read(&data)?, &mut shown).await;
                         }
                         _ => {}
                     }
@@ -217,6 +216,7 @@ async fn all(home: &Home, mut client: HubClient, json: bool) -> Result<(), Comma
                 Some(since) if run.last_at >= since => {
                     shown.began(&run);
                     news(&mut client, &run, &mut runs, &mut shown).await?;
+                    over(&mut client, &run, &mut shown).await?;
                 }
                 _ => {}
             }
@@ -229,7 +229,12 @@ async fn all(home: &Home, mut client: HubClient, json: bool) -> Result<(), Comma
                 Ok(Some(event)) if event.name == "run" => {
                     let Ok(data) = serde_json::from_str::<Value>(&event.data) else { continue };
                     shown.run(&data)?;
-                    match news(&mut client, &read(&data)?, &mut runs, &mut shown).await {
+                    let run = read(&data)?;
+                    let told = match news(&mut client, &run, &mut runs, &mut shown).await {
+                        Ok(()) => over(&mut client, &run, &mut shown).await,
+                        failed => failed,
+                    };
+                    match told {
                         Err(CommandError::Hub(e)) if passes(&e) || e.status() == Some(404) => break,
                         other => other?,
                     }
@@ -247,6 +252,19 @@ async fn all(home: &Home, mut client: HubClient, json: bool) -> Result<(), Comma
         away_since = Some(time::now_ms().saturating_sub(OVERLAP_MS));
         tokio::time::sleep(PAUSE.0).await;
     }
+}
+
+/// Shows once that a run is over, and its answer, which comes with the end and is in no event.
+async fn over(client: &mut HubClient, run: &Summary, shown: &mut Shown) -> Result<(), CommandError> {
+    if shown.json || run.ended_at.is_none() || !shown.over.insert(run.id) {
+        return Ok(());
+    }
+    if shown.over.len() > REMEMBERED {
+        // Ids sort by their age.
+        shown.over.pop_first();
+    }
+    let head = api::head(client, run.id).await?;
+    Ok(out::print(&shown.end(run, head["finalOutput"].as_str(), out::columns()))?)
 }
 
 /// Shows the rows of a run that were not shown.
@@ -292,11 +310,13 @@ struct Shown {
     began: HashMap<RunId, (u64, Tier)>,
     /// Calls that have not ended.
     open: HashMap<(RunId, u32), Call>,
+    /// Runs whose end was shown.
+    over: BTreeSet<RunId>,
 }
 
 impl Shown {
     fn new(json: bool, several: bool) -> Self {
-        Self { json, several, began: HashMap::new(), open: HashMap::new() }
+        Self { json, several, began: HashMap::new(), open: HashMap::new(), over: BTreeSet::new() }
     }
 
     /// A run that was not seen before shows its prompt.
@@ -312,8 +332,7 @@ impl Shown {
 
     fn prompt(&self, run: &Summary, width: Option<usize>) -> Option<String> {
         let text = run.input.as_deref()?.split_whitespace().collect::<Vec<_>>().join(" ");
-        let id =
-            if self.several { format!("{}  ", paint::name(&find::short_one(run.id))) } else { String::new() };
+        let id = self.prefix(run.id);
         let line = format!("{id}{} {}", paint::dim("prompt"), safe::line(&text));
         Some(format!("{}\n", truncate_str(&line, width.unwrap_or(usize::MAX), "…")))
     }
@@ -341,11 +360,7 @@ impl Shown {
         let begin = self.open.remove(&place);
         let call = calls(std::slice::from_ref(row))?.into_iter().next().unwrap_or_default();
         let call = Call { begin: call.begin.or_else(|| begin.and_then(|b| b.begin)), end: call.end };
-        let run = if self.several {
-            format!("{}  ", paint::name(&find::short_one(step.run_id)))
-        } else {
-            String::new()
-        };
+        let run = self.prefix(step.run_id);
         let (arrow, payload) = match step.step_type {
             StepType::ToolSelected => ("→", call.input()),
             StepType::ToolResponse => ("←", call.output()),
@@ -358,21 +373,23 @@ impl Shown {
         Ok(format!("{}\n", truncate_str(&line, width.unwrap_or(usize::MAX), "…")))
     }
 
-    fn end(&self, data: &Value, answer: Option<&str>) -> Result<(), CommandError> {
-        if !self.json {
-            let run: Summary = read(data)?;
-            if let Some(answer) = answer {
-                let folded = answer.split_whitespace().collect::<Vec<_>>().join(" ");
-                let line = format!("{} {}", paint::dim("answer"), safe::line(&folded));
-                out::print(&format!("{}\n", truncate_str(&line, out::columns().unwrap_or(usize::MAX), "…")))?;
-            }
-            let took = run.took(run.last_at);
-            out::print(&format!(
-                "{}\n",
-                paint::dim(&format!("the run is over: {} calls in {took}", run.calls))
-            ))?;
+    /// The answer, where there is one, and that the run is over.
+    fn end(&self, run: &Summary, answer: Option<&str>, width: Option<usize>) -> String {
+        let id = self.prefix(run.id);
+        let mut lines = String::new();
+        if let Some(answer) = answer {
+            let folded = answer.split_whitespace().collect::<Vec<_>>().join(" ");
+            let line = format!("{id}{} {}", paint::dim("answer"), safe::line(&folded));
+            lines = format!("{}\n", truncate_str(&line, width.unwrap_or(usize::MAX), "…"));
         }
-        Ok(())
+        let calls = size::count(run.calls.into(), "call");
+        let over = format!("the run is over: {calls} in {}", run.took(run.last_at));
+        format!("{lines}{id}{}\n", paint::dim(&over))
+    }
+
+    /// The run, where several are shown.
+    fn prefix(&self, id: RunId) -> String {
+        if self.several { format!("{}  ", paint::name(&find::short_one(id))) } else { String::new() }
     }
 }
 
@@ -413,6 +430,13 @@ mod tests {
             ]
         );
         assert!(shown.open.is_empty());
+        let ended = json!({"id": "run_01970000-0000-7000-8000-000000000001", "tier": "bound", "startedAt": 1_000,
+            "endedAt": 2_000, "lastAt": 2_000, "calls": 1});
+        let end = shown.end(&read(&ended).unwrap(), Some("do\nne\u{1b}"), None);
+        assert_eq!(
+            console::strip_ansi_codes(&end),
+            "019700000000  answer do ne␛\n019700000000  the run is over: 1 call in 1.00 s\n"
+        );
     }
 
     #[test]

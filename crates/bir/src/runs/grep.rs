@@ -1,7 +1,7 @@
 //! `bir runs grep`: calls that hold a text, with what stands around it.
 
 use super::args::GrepArgs;
-use super::call::key;
+use super::call::of_steps;
 use super::wire::read;
 use super::{api, find, payload};
 use crate::error::CommandError;
@@ -12,6 +12,7 @@ use bir_model::RunId;
 use bir_model::record::Step;
 use jiff::tz::TimeZone;
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// Letters around a hit.
 const AROUND: usize = 40;
@@ -32,7 +33,7 @@ pub(crate) async fn run(home: &Home, args: &GrepArgs) -> Result<(), CommandError
     if args.json {
         out::json(&rows)?;
     } else if rows.is_empty() {
-        say("no call holds this text");
+        say("no call holds this text; prompts and answers are not searched");
     }
     if rows.is_empty() {
         // As grep does.
@@ -54,29 +55,38 @@ fn texts(row: &Value) -> impl Iterator<Item = &str> {
 
 fn page(steps: &[Step], needle: &str, case: bool, zone: &TimeZone) -> String {
     let runs: Vec<RunId> = steps.iter().map(|step| step.run_id).collect();
+    let shown: HashMap<RunId, String> = runs.iter().copied().zip(find::short(&runs)).collect();
     let mut out = String::new();
-    let mut before = None;
-    for (step, run) in steps.iter().zip(find::short(&runs)) {
-        if before != Some(step.run_id) {
-            before = Some(step.run_id);
-            let when = time::instant(step.at, zone);
-            out.push_str(&format!("{} {}\n", paint::name(&run), paint::dim(&when)));
-        }
-        let name = key(step);
-        let agent = step.agent_id.as_deref().map(|id| format!("  sub-agent {}", safe::line(id)));
-        let agent = paint::dim(&agent.unwrap_or_default());
-        out.push_str(&format!("  {}{agent}\n", marked(&safe::line(&name), needle, case)));
-        for (arrow, text) in [
-            ("·", &step.context),
-            ("→", &step.tool_input),
-            ("→", &step.model_input),
-            ("←", &step.tool_output),
-            ("←", &step.tool_error),
-        ] {
-            let Some(text) = text else { continue };
-            for excerpt in excerpts(&readable(text, needle, case), needle, case) {
-                out.push_str(&format!("    {} {}\n", paint::dim(arrow), marked(&excerpt, needle, case)));
+    // The rows of a run stand together.
+    for rows in steps.chunk_by(|a, b| a.run_id == b.run_id) {
+        let Some(first) = rows.first() else { continue };
+        let id = shown.get(&first.run_id).map_or("", String::as_str);
+        out.push_str(&format!("{} {}\n", paint::name(id), paint::dim(&time::instant(first.at, zone))));
+        for call in of_steps(rows.iter().cloned()) {
+            let agent = call.rows().agent_id().map(|id| format!("  sub-agent {}", safe::line(id)));
+            let agent = paint::dim(&agent.unwrap_or_default());
+            out.push_str(&format!("  {}{agent}\n", marked(&call.name(), needle, case)));
+            for step in [&call.begin, &call.end].into_iter().flatten() {
+                out.push_str(&places(step, needle, case));
             }
+        }
+    }
+    out
+}
+
+/// Where in a row the text stands.
+fn places(step: &Step, needle: &str, case: bool) -> String {
+    let mut out = String::new();
+    for (arrow, text) in [
+        ("·", &step.context),
+        ("→", &step.tool_input),
+        ("→", &step.model_input),
+        ("←", &step.tool_output),
+        ("←", &step.tool_error),
+    ] {
+        let Some(text) = text else { continue };
+        for excerpt in excerpts(&readable(text, needle, case), needle, case) {
+            out.push_str(&format!("    {} {}\n", paint::dim(arrow), marked(&excerpt, needle, case)));
         }
     }
     out
@@ -196,8 +206,26 @@ mod tests {
         let page = page(&steps, "rome", false, &TimeZone::UTC);
         assert_eq!(
             console::strip_ansi_codes(&page),
-            "019700000000 1970-01-01 00:00:01\n  s/echo\n    → {\"m\":\"Rome\\u001b[2J\"}\n  s/echo\n    ← to rome\n"
+            "019700000000 1970-01-01 00:00:01\n  s/echo\n    → {\"m\":\"Rome\\u001b[2J\"}\n    ← to rome\n"
         );
+    }
+
+    #[test]
+    fn a_call_has_one_heading_with_the_names_that_either_row_tells() {
+        let call = |n: u32| {
+            let mut rows = samples::rows(n, "echo", json!({"m": "Rome"}), samples::text("to rome"), "ok");
+            rows[0]["toolName"] = "mcp__s__echo".into();
+            (rows[0]["server"], rows[0]["tool"]) = (Value::Null, Value::Null);
+            rows
+        };
+        let (a, b) = (call(0), call(1));
+        // Side by side, as the rows of calls at once are.
+        let rows = [&a[0], &b[0], &a[1], &b[1]];
+        let steps: Vec<Step> = rows.into_iter().map(|row| read(row).unwrap()).collect();
+        let page = page(&steps, "rome", false, &TimeZone::UTC);
+        let one = "  s/echo\n    → {\"m\":\"Rome\"}\n    ← to rome\n";
+        let shown = console::strip_ansi_codes(&page).into_owned();
+        assert!(shown.ends_with(&format!("\n{one}{one}")) && shown.matches("echo").count() == 2, "{shown}");
     }
 
     proptest! {

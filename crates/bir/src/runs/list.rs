@@ -9,6 +9,7 @@ use crate::home::Home;
 use crate::out::table::{Column, Table};
 use crate::out::{self, paint, safe, time};
 use crate::say;
+use bir_model::Tier;
 use jiff::tz::TimeZone;
 
 /// Letters of a prompt that are shown where no terminal says how many there is room for.
@@ -24,10 +25,14 @@ pub(crate) async fn run(home: &Home, args: &ListArgs) -> Result<(), CommandError
     }
     let runs = runs.iter().map(read::<Summary>).collect::<Result<Vec<_>, _>>()?;
     if runs.is_empty() {
-        say(if args.filter.is_empty() {
+        let none = || {
             "no run is recorded yet; put a server behind the recorder with `bir wrap`, or try `bir demo`"
+                .into()
+        };
+        say(if args.filter.is_empty() {
+            home.none_but_waiting().unwrap_or_else(none)
         } else {
-            "no run matches"
+            "no run matches".into()
         });
         return Ok(());
     }
@@ -44,6 +49,11 @@ fn table(runs: &[Summary], now: u64, zone: &TimeZone) -> Table {
         ("FAILED", Column::Right),
         ("TOOK", Column::Right),
     ];
+    // Where every run is standalone a column would say nothing.
+    let tiers = runs.iter().any(|run| run.tier == Tier::Bound);
+    if tiers {
+        columns.insert(3, ("TIER", Column::Left));
+    }
     if runs.iter().any(|run| run.lossy) {
         columns.push(("LOST", Column::Left));
     }
@@ -53,7 +63,7 @@ fn table(runs: &[Summary], now: u64, zone: &TimeZone) -> Table {
         let failed =
             if run.failed_calls > 0 { paint::bad(&run.failed_calls.to_string()) } else { paint::dim("0") };
         let took = run.took(now).replace("at least ", "≥ ");
-        table.row(vec![
+        let mut row = vec![
             paint::name(&id),
             time::minute(run.started_at, zone),
             host(run),
@@ -62,7 +72,11 @@ fn table(runs: &[Summary], now: u64, zone: &TimeZone) -> Table {
             failed,
             if run.ended_at.is_some() { took } else { paint::warn(&format!("{took} …")) },
             if run.lossy { paint::bad("some") } else { String::new() },
-        ]);
+        ];
+        if tiers {
+            row.insert(3, if run.tier == Tier::Bound { "bound".into() } else { paint::dim("alone") });
+        }
+        table.row(row);
     }
     table
 }
@@ -109,10 +123,10 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "RUN WHEN HOST WHAT CALLS FAILED TOOK LOST",
-                "019700000000 1970-01-01 00:00 claude-code\\u{202e} air␊line ␛[2J 3 1 1.25 s some",
-                "019700010000 1970-01-01 00:00 – fs, git 12 0 2.00 s …",
-                "019700020000 1970-01-01 00:00 – fix the ␛ bug 1 0 0 µs",
+                "RUN WHEN HOST TIER WHAT CALLS FAILED TOOK LOST",
+                "019700000000 1970-01-01 00:00 claude-code\\u{202e} bound air␊line ␛[2J 3 1 1.25 s some",
+                "019700010000 1970-01-01 00:00 – alone fs, git 12 0 2.00 s …",
+                "019700020000 1970-01-01 00:00 – bound fix the ␛ bug 1 0 0 µs",
             ]
         );
     }

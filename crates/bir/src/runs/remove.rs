@@ -30,7 +30,7 @@ pub(crate) async fn run(home: &Home, args: &RmArgs) -> Result<(), CommandError> 
         ));
     }
     let mut client = home.swept().await?;
-    let (what, question) = what(&mut client, args).await?;
+    let (what, question) = what(home, &mut client, args).await?;
     if !args.yes && !ask::yes(&question)? {
         return Err(CommandError::failed("nothing was deleted"));
     }
@@ -42,7 +42,7 @@ pub(crate) async fn run(home: &Home, args: &RmArgs) -> Result<(), CommandError> 
     Ok(())
 }
 
-async fn what(client: &mut HubClient, args: &RmArgs) -> Result<(What, String), CommandError> {
+async fn what(home: &Home, client: &mut HubClient, args: &RmArgs) -> Result<(What, String), CommandError> {
     if let Some(dir) = &args.project {
         let project = project_of(dir);
         let runs = counted(client, &[("project", project.clone())]).await?;
@@ -59,7 +59,7 @@ async fn what(client: &mut HubClient, args: &RmArgs) -> Result<(What, String), C
     }
     let mut runs: Vec<Summary> = Vec::new();
     for text in &args.ids {
-        let id = find::find(client, text).await?;
+        let id = find::find(home, client, text).await?;
         let whole = client.get(&api::path(&format!("/recordings/runs/{id}"), &[("limit", "1".into())])).await;
         let whole: Value = whole.map_err(|e| show::missing(e.into(), id))?.json()?;
         if runs.iter().all(|run| run.id != id) {

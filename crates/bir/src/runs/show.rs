@@ -37,7 +37,7 @@ impl Look {
 /// Shows a run.
 pub(crate) async fn run(home: &Home, args: &ShowArgs) -> Result<(), CommandError> {
     let mut client = home.swept().await?;
-    let id = find::find(&mut client, &args.id).await?;
+    let id = find::find(home, &mut client, &args.id).await?;
     print(&mut client, id, args.full, args.json).await
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn render(detail: &Detail, calls: &[Call], look: &Look) -> String {
     }
     if let Some(answer) = &detail.final_output {
         let _ = write!(page, "\n  {}\n", paint::dim("answer"));
-        page.push_str(&text(answer, look));
+        page.push_str(&text(answer.trim_end()));
     }
     page
 }
@@ -145,13 +145,11 @@ fn head(detail: &Detail, look: &Look) -> String {
     if let Some(used) = detail.tokens() {
         field("tokens", tokens(&used));
     }
-    if look.full {
-        if let Some(session) = &detail.session_id {
-            field("session", safe::line(session).into_owned());
-        }
-        if let Some(join) = detail.join() {
-            field("joined", join.into());
-        }
+    if let Some(session) = detail.session_id.as_ref().filter(|_| look.full) {
+        field("session", safe::line(session).into_owned());
+    }
+    if let Some(join) = detail.join() {
+        field("joined", join.into());
     }
     page
 }
@@ -205,7 +203,7 @@ pub(crate) fn block(call: &Call, run: &Summary, look: &Look) -> String {
     if let Some(context) = call.rows().context() {
         if look.full {
             let _ = writeln!(page, "{INDENT}{}", paint::dim("the model before it"));
-            page.push_str(&text(context, look));
+            page.push_str(&text(context));
         } else {
             page.push_str(&said(context, look));
         }
@@ -271,12 +269,9 @@ fn said(text: &str, look: &Look) -> String {
     format!("{INDENT}{} {}\n", paint::dim("·"), cut(&safe::line(&folded), width))
 }
 
-fn text(text: &str, look: &Look) -> String {
-    if look.full {
-        return format!("{INDENT}{}\n", safe::block(text).replace('\n', &format!("\n{INDENT}")));
-    }
-    let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    format!("{INDENT}{}\n", cut(&safe::line(&folded), look.width.saturating_sub(INDENT.len()).max(20)))
+/// A text with its line breaks.
+fn text(text: &str) -> String {
+    format!("{INDENT}{}\n", safe::block(text).replace('\n', &format!("\n{INDENT}")))
 }
 
 fn cut(text: &str, width: usize) -> String {
@@ -376,13 +371,14 @@ run run_01970000-0000-7000-8000-000000000001
   calls    2, 1 failed
   lost     nothing that is known of (downgrade: the control server was gone, so what hooks saw stands in another run)
   tokens   at least 120 in (100 from a cache), 1,234 out, m-1
+  joined   exact, by the host's id of a call
 
-     +0.000     5.2 ms  ok          Bash  hook
+     +0.000     5.2 ms  ok          Bash  seen by hook
              · I count them
              → {\"command\":\"wc\"}
              ← {\"stdout\":\"3\"}
 
-     +0.100     5.2 ms  denied      └ s/echo  both
+     +0.100     5.2 ms  denied      └ s/echo  seen by hook+proxy
              asked by sub-agent a1
              as the model wrote it, and as it ran
              → {\"m\":1}
@@ -390,7 +386,8 @@ run run_01970000-0000-7000-8000-000000000001
              ← x
 
   answer
-             three words
+             three
+             words
 ";
         assert_eq!(shown(false), expected);
         let full = shown(true);

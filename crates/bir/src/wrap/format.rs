@@ -18,18 +18,34 @@ pub(crate) fn render(entry: &Entry, format: Format) -> String {
         Format::Json => json_text(entry),
         Format::Toml => toml_text(entry),
         Format::Yaml => yaml_text(entry),
+        Format::Opencode => opencode_text(entry),
     }
 }
 
 fn json_text(e: &Entry) -> String {
     let mut server = json!({ "command": e.command, "args": e.args });
     if !e.env.is_empty() {
-        server["env"] =
-            e.env.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect::<Map<_, Value>>().into();
+        server["env"] = env(e);
     }
     let mut servers = Map::new();
     servers.insert(e.name.clone(), server);
     format!("{:#}\n", json!({ "mcpServers": servers }))
+}
+
+/// A remote server is local as well: the proxy is the command, and the address one of its arguments.
+fn opencode_text(e: &Entry) -> String {
+    let command: Vec<&String> = std::iter::once(&e.command).chain(&e.args).collect();
+    let mut server = json!({ "type": "local", "command": command, "enabled": true });
+    if !e.env.is_empty() {
+        server["environment"] = env(e);
+    }
+    let mut servers = Map::new();
+    servers.insert(e.name.clone(), server);
+    format!("{:#}\n", json!({ "mcp": servers }))
+}
+
+fn env(e: &Entry) -> Value {
+    e.env.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect::<Map<_, Value>>().into()
 }
 
 fn toml_text(e: &Entry) -> String {
@@ -99,7 +115,7 @@ mod tests {
     /// Reads the text with the format's own parser, as the JSON value that a host would see.
     fn read(text: &str, format: Format) -> Value {
         match format {
-            Format::Json => serde_json::from_str(text).unwrap(),
+            Format::Json | Format::Opencode => serde_json::from_str(text).unwrap(),
             Format::Yaml => serde_saphyr::from_str(text).unwrap(),
             Format::Toml => {
                 fn value(i: &Item) -> Value {
@@ -182,6 +198,22 @@ mod tests {
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
             comes_back(&entry(&name, &args, &[("K", &value)]));
         }
+    }
+
+    #[test]
+    fn an_entry_of_opencode_is_one_command_with_its_environment() {
+        let e = entry("every thing", &["--server-name", "x", "--url", "https://x/"], &[("A", "1")]);
+        let server = json!({"type": "local", "command": ["/opt/bir/bir-proxy", "--server-name", "x", "--url", "https://x/"],
+            "enabled": true, "environment": {"A": "1"}});
+        assert_eq!(
+            read(&render(&e, Format::Opencode), Format::Opencode),
+            json!({"mcp": {"every thing": server}})
+        );
+        let bare = read(&render(&entry("x", &[], &[]), Format::Opencode), Format::Opencode);
+        assert_eq!(
+            bare["mcp"]["x"],
+            json!({"type": "local", "command": ["/opt/bir/bir-proxy"], "enabled": true})
+        );
     }
 
     #[test]

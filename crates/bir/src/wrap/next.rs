@@ -16,13 +16,22 @@ pub(crate) fn steps(entry: &Entry, format: Format) -> Vec<String> {
                 quoted(&server.to_string())
             )
         }
+        Format::Opencode => {
+            "next: for opencode, put the entry into ~/.config/opencode/opencode.json, or opencode.json of the project".into()
+        }
         Format::Json => "next: for Claude Code, put the entry into .mcp.json of the project".into(),
         Format::Toml => "next: for Codex, put the entry into ~/.codex/config.toml".into(),
         Format::Yaml => "next: put the entry into the client's configuration".into(),
     };
-    let other = "      for Codex, take --format toml, and put the entry into ~/.codex/config.toml";
+    let other = "      for Codex, take --format toml, and put the entry into ~/.codex/config.toml; for opencode, --format opencode";
     let mut steps = vec![place];
-    steps.extend((format == Format::Json).then(|| other.into()));
+    if format == Format::Json {
+        steps.push(format!(
+            "      an entry of that name has to go first: keep the old one, then claude mcp remove {}",
+            quoted(&entry.name)
+        ));
+        steps.push(other.into());
+    }
     steps.push("      then restart the client, and see its calls with `bir runs follow`".into());
     steps
 }
@@ -39,7 +48,7 @@ pub(crate) fn warning(program: &Path) -> Option<String> {
 }
 
 /// A word of a shell.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) {
         return word.into();
@@ -67,9 +76,13 @@ mod tests {
             r#"next: for Claude Code, claude mcp add-json 'my server' '{"type":"stdio","command":"/opt/bir/bir-proxy","args":["--","it'\''s"]}'"#
         );
         let secret = entry("x", &[("KEY", "hunter2")]);
-        for (format, part) in
-            [(Format::Json, ".mcp.json"), (Format::Toml, "~/.codex/config.toml"), (Format::Yaml, "client")]
-        {
+        for (format, part) in [
+            (Format::Json, ".mcp.json"),
+            (Format::Json, "claude mcp remove x\n"),
+            (Format::Opencode, "opencode.json"),
+            (Format::Toml, "~/.codex/config.toml"),
+            (Format::Yaml, "client"),
+        ] {
             let all = steps(&secret, format).join("\n");
             assert!(
                 all.contains(part) && all.ends_with("`bir runs follow`") && !all.contains("hunter2"),
