@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long it may take until it answers.
-const START: Duration = Duration::from_secs(3);
+const START: Duration = Duration::from_secs(10);
 /// Between two looks.
 const POLL: Duration = Duration::from_millis(50);
 
