@@ -332,7 +332,10 @@ fn facts(rows: CallRows<'_>, row: &Step, tool: &str) -> Vec<(&'static str, Html)
     let sources = rows.sources();
     match &row.server {
         Some(server) => facts.push(("Server", text(server))),
-        None if sources == [Source::Hook] => facts.push(("Server", text("none: a tool of the host itself"))),
+        // A host's name for a tool over MCP has the server in it.
+        None if sources == [Source::Hook] && !rows.bypassed() && !tool.starts_with("mcp__") => {
+            facts.push(("Server", text("none: a tool of the host itself")))
+        }
         None => {}
     }
     if let Some(id) = rows.call_id() {
