@@ -78,7 +78,7 @@ pub struct Setup {
     up: TestUpstream,
     options: Vec<String>,
     env: Vec<(String, String)>,
-    dir: Option<std::path::PathBuf>,
+    dir: Option<PathBuf>,
 }
 
 pub fn front(script: Script) -> Setup {
@@ -101,7 +101,7 @@ impl Setup {
         self
     }
 
-    pub fn home(&self) -> std::path::PathBuf {
+    pub fn home(&self) -> PathBuf {
         self.up.dir().join("home")
     }
 
