@@ -119,11 +119,12 @@ fn a_discovery_file_that_says_nothing_is_a_project_that_sleeps() {
 }
 
 #[test]
-fn nobody_is_started_where_it_was_stopped() {
+fn where_it_was_stopped_nobody_is_started_and_nothing_is_kept_but_a_count() {
     let lab = Lab::set_up(None);
     std::fs::write(stopped_file(&lab.state), "").unwrap();
     lab.hook(&lab.payload(PRE));
-    assert_eq!((lab.inbox().len(), lab.was_revived()), (1, false));
+    assert_eq!((lab.inbox().len(), lab.was_revived()), (0, false));
+    assert_eq!(bir_control_client::Inbox::new(&lab.state).take_dropped(), 1);
 }
 
 #[test]

@@ -60,8 +60,9 @@ fn a_web_framework_without_the_route_may_serve_sse() {
         let server = Server::start(move |request, conn| {
             if request.method == "GET" {
                 conn.events(&[]);
-                conn.chunk(b"event: endpoint\ndata: /messages\n\n");
+                // Before the client knows where to send anything.
                 *stream.lock().unwrap() = Some(conn.stream.try_clone().unwrap());
+                conn.chunk(b"event: endpoint\ndata: /messages\n\n");
             } else if request.path == "/messages" {
                 conn.accepted();
                 let mut stream =
