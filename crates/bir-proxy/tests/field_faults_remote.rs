@@ -18,7 +18,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// What the proxy may have held at most, in KiB.
-const MOST_KIB: u64 = 16 * 1024;
+const MOST_KIB: u64 = 8 * 1024;
 
 fn unknown(answer: &str) -> bool {
     answer.contains("\"error\":{\"code\":-32000")

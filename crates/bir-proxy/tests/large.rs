@@ -13,7 +13,7 @@ use std::process::Stdio;
 const SIZE: usize = 64 << 20;
 
 /// What the proxy may have held at most, in KiB.
-const MOST_KIB: u64 = 16 * 1024;
+const MOST_KIB: u64 = 8 * 1024;
 
 /// A line of `SIZE` bytes and more that is cut at other places than the pieces in which it is read.
 fn pieces(head: &str) -> impl Iterator<Item = Vec<u8>> {

@@ -275,11 +275,15 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The largest resident set that a process has had, in KiB.
+/// The most memory that a process has held of its own, in KiB. Pages of the program's file are not counted: the kernel may take them
+/// back at any time, and an unoptimised program has more than ten MiB of them.
 pub fn peak_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
+    let kib = |name: &str| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    };
+    kib("VmHWM:").saturating_sub(kib("RssFile:"))
 }
 
 /// Everything that both sides saw.
