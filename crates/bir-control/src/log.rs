@@ -1,7 +1,7 @@
 //! What the control server says of itself: on stderr, or in `logs/control.log` where it runs in the background.
 //!
-//! Lines hold no payload and no token. The file is readable by its user alone, and is renamed once it has grown to
-//! [`LONGEST`]; the one before that goes.
+//! Lines hold no payload and no token. The file is readable by its user alone, and is renamed once it has grown to its bound;
+//! the one before that goes.
 
 use std::fs::File;
 use std::io::{self, Write as _};

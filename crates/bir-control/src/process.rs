@@ -1,6 +1,6 @@
 //! Whether a process is still the one that it was.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// Ticks of a second in `/proc`, on every Linux that there is (`USER_HZ`).
 #[cfg(target_os = "linux")]
@@ -62,7 +62,7 @@ fn began(_: u32) -> Option<u64> {
 fn booted_at() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/uptime").ok()?;
     let up: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
     u64::try_from(now.checked_sub(Duration::try_from_secs_f64(up).ok()?)?.as_millis()).ok()
 }
 
