@@ -284,6 +284,25 @@ fn a_dead_one_is_brought_back_and_one_that_was_stopped_is_not() {
     }
 }
 
+/// Its hooks tell of the calls after that, so not one of them may be kept by the proxy alone.
+#[test]
+fn the_first_call_after_one_has_come_is_told_to_it() {
+    let (setup, project, home) = set_up(Script::new());
+    std::fs::create_dir_all(home.join("control")).unwrap();
+    std::fs::write(bir_control_client::stopped_file(&home), "").unwrap();
+    project.served_by_nobody();
+    let mut front = setup.start().open();
+    front.ask(call("0", "echo", "{}"));
+    wait_until("a run", || spool::runs(&home).iter().any(|run| run.outcomes() == ["ok"]));
+    let control = Control::start();
+    std::fs::remove_file(bir_control_client::stopped_file(&home)).unwrap();
+    project.served_by(&control);
+    front.ask(call("1", "echo", "{}"));
+    wait_until("it is told", || control.told().len() == 2);
+    assert_eq!(front.finish(), 0);
+    assert_eq!(spool::run(&home).calls(), 1);
+}
+
 /// Stopped in mid-session, and up again later: one run of the proxy's own in between, and each call once.
 #[test]
 fn a_downgrade_and_a_return() {

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often the off switch, and what a look goes by, is looked at while there are calls.
+/// How often the off switch is looked at while there are calls.
 const OFF_EVERY: Duration = Duration::from_secs(1);
 /// How long a store that could not be opened is left alone.
 pub(super) const REOPEN_EVERY: Duration = Duration::from_secs(5);
@@ -93,6 +93,7 @@ pub(super) fn run_on_thread<O: Open + Send + 'static>(
                     takes_call_ids,
                     off: false,
                     look_at_switch: now,
+                    held_until: None,
                     group: VecDeque::new(),
                 };
                 worker.run();
@@ -127,6 +128,8 @@ struct Worker<'a, O: Open> {
     takes_call_ids: Option<Arc<AtomicBool>>,
     off: bool,
     look_at_switch: Instant,
+    /// The discovery file says something else: whoever it names is asked first, and until then what comes waits.
+    held_until: Option<Instant>,
     /// Of the last group; its buffer is used again.
     group: VecDeque<Told>,
 }
@@ -140,10 +143,11 @@ impl<O: Open> Worker<'_, O> {
             }
             let now = Instant::now();
             self.look_at_switch(now);
+            self.look_at_file(now);
             self.look_around(now);
             self.introduce_early();
             self.bound.deliver(self.negotiation.is_answered(), self.say);
-            if !self.takes() {
+            if !self.takes() || self.is_held(now) {
                 busy = false;
                 self.queue.park(self.due_at(now), Wake::End);
                 continue;
@@ -155,8 +159,10 @@ impl<O: Open> Worker<'_, O> {
                 continue;
             }
             self.queue.park(Some(Instant::now() + NAP), Wake::Quarter);
-            self.look_at_switch(Instant::now());
-            busy = self.takes() && self.take();
+            let now = Instant::now();
+            self.look_at_switch(now);
+            self.look_at_file(now);
+            busy = self.takes() && !self.is_held(now) && self.take();
             if !busy && let Some((_, keep)) = &mut self.opened {
                 keep.rest();
             }
@@ -165,6 +171,19 @@ impl<O: Open> Worker<'_, O> {
 
     fn takes(&self) -> bool {
         matches!(self.negotiation.stance(), Stance::Bound | Stance::Alone) && !self.off
+    }
+
+    /// Where a proxy is on its own, a control server that has just come is asked before anything more is recorded: its hooks tell of
+    /// the same calls.
+    fn look_at_file(&mut self, now: Instant) {
+        if self.negotiation.stance() == Stance::Alone && !self.off && self.bound.link().has_moved() {
+            self.negotiation.look_now(now);
+            self.held_until = Some(now + super::negotiation::ASKED);
+        }
+    }
+
+    fn is_held(&self, now: Instant) -> bool {
+        self.negotiation.stance() == Stance::Alone && self.held_until.is_some_and(|until| now < until)
     }
 
     /// Records what waits. False when there was nothing.
@@ -294,6 +313,9 @@ impl<O: Open> Worker<'_, O> {
         if *found != Sighting::Nothing {
             (self.say)(Level::Debug, &format!("a look for a control server found: {found:?}"));
         }
+        if *found != Sighting::Asked {
+            self.held_until = None;
+        }
         let news = self.negotiation.looked(found, now);
         self.hear(news);
         if self.negotiation.is_answered() {
@@ -369,9 +391,6 @@ impl<O: Open> Worker<'_, O> {
             return;
         }
         self.look_at_switch = now + OFF_EVERY;
-        if self.negotiation.stance() == Stance::Alone && self.bound.link().has_moved() {
-            self.negotiation.look_now(now);
-        }
         let off = self.around.is_off();
         if off == self.off {
             return;
@@ -396,7 +415,8 @@ impl<O: Open> Worker<'_, O> {
 
     fn due_at(&self, now: Instant) -> Option<Instant> {
         let own = if self.off { Some(self.look_at_switch) } else { self.negotiation.due_at() };
-        [own, self.runs.idle_at(), self.bound.due_at(now)].into_iter().flatten().min()
+        let held = self.held_until.filter(|_| self.is_held(now));
+        [own, self.runs.idle_at(), self.bound.due_at(now), held].into_iter().flatten().min()
     }
 
     /// Nothing more will be heard of what is open.
