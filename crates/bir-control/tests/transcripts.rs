@@ -114,7 +114,6 @@ fn a_sub_agents_calls_are_found_from_its_session() {
     };
     std::fs::write(&session, message("main")).unwrap();
     let mut all = Transcripts::new();
-    all.follow(&session);
     assert_eq!(all.context_before(&session, "inner"), None);
     std::fs::write(agents.join("agent-1.jsonl"), message("inner")).unwrap();
     assert_eq!(all.context_before(&session, "inner").as_deref(), Some("inner"));

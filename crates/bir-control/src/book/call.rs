@@ -187,7 +187,7 @@ impl Call {
 
     /// Whether it goes over MCP, as far as its name tells.
     pub(super) fn over_mcp(&self) -> bool {
-        self.server.is_some() || self.tool_name.starts_with("mcp__")
+        over_mcp(self.server.as_deref(), &self.tool_name)
     }
 
     /// Whether a proxy may still tell how it ended.
@@ -336,6 +336,11 @@ impl Call {
             legs: Vec::new(),
         }
     }
+}
+
+/// Whether a call goes over MCP, as far as its names tell.
+pub(super) fn over_mcp(server: Option<&str>, rendered: &str) -> bool {
+    server.is_some() || rendered.starts_with("mcp__")
 }
 
 /// How a call ended by what its proxy saw and what the host shows.

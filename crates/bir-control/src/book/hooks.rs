@@ -11,7 +11,7 @@
 //! | stop | the run is over soon, unless work goes on in the background |
 //! | session end | all runs of the session are over |
 
-use super::call::{Call, Certainty, Shown, Wire};
+use super::call::{Call, Certainty, Shown, Wire, over_mcp};
 use super::join::{WINDOW, same_tool, short};
 use super::run::{LINGER, NOTIFIES, Phase, Run};
 use super::session::Session;
@@ -333,7 +333,8 @@ impl Book {
             self.proxies.serving(session, &call.tool_name, call.server.as_deref(), call.tool.as_deref());
         let server = proxy.map(|proxy| proxy.registration.server.name.clone());
         let expects_proxy = server.is_some()
-            || over_mcp(call) && session.awaits_proxy(call.server.as_deref().unwrap_or(&call.tool_name));
+            || over_mcp(call.server.as_deref(), &call.tool_name)
+                && session.awaits_proxy(call.server.as_deref().unwrap_or(&call.tool_name));
         let id = call.call_id.as_deref().map(short);
         let agent = event.agent_id.as_deref().map(short);
         let index = self.open_call(run, event.at, id.as_deref(), |index, selected| {
@@ -527,11 +528,6 @@ impl Book {
 /// Whether the host writes down what the model says, and tells when a message is done with.
 fn writes_texts(event: &Event) -> bool {
     event.host.app == "claude-code" && event.transcript.is_some()
-}
-
-/// Whether a call goes over MCP, as far as its names tell.
-fn over_mcp(call: &HookCall<SafeTold>) -> bool {
-    call.server.is_some() || call.tool_name.starts_with("mcp__")
 }
 
 fn is_step(call: &HookCall<SafeTold>) -> bool {

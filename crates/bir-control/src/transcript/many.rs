@@ -24,11 +24,6 @@ impl Transcripts {
         Self::default()
     }
 
-    /// Begins to follow a transcript, so that a later question reads little.
-    pub fn follow(&mut self, transcript: &Path) {
-        self.tail(transcript);
-    }
-
     /// The model's text and reasoning before a call, in the session's transcript or in those of its sub-agents. Nothing where it
     /// is not written down: Claude Code writes a call down between its beginning and its end.
     pub fn context_before(&mut self, transcript: &Path, call_id: &str) -> Option<String> {
