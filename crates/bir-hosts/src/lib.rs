@@ -20,6 +20,7 @@
 mod answer;
 pub mod claude_code;
 pub mod codex;
+pub mod config;
 pub mod copilot;
 pub mod gemini;
 mod host;

