@@ -12,9 +12,12 @@
 
 #![forbid(unsafe_code)]
 
+mod after;
 mod editor;
+mod flow;
 mod form;
 mod json;
+mod splice;
 mod toml;
 mod yaml;
 
