@@ -14,8 +14,10 @@
 
 #![forbid(unsafe_code)]
 
+pub mod codex_trust;
 pub mod delta;
 pub mod ledger;
 pub mod operation;
 pub mod plan;
 pub mod survey;
+pub mod undo;
