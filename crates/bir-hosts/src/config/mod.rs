@@ -14,6 +14,7 @@ mod address;
 mod carry;
 #[cfg(test)]
 pub(crate) mod check;
+pub mod claude_code;
 mod cursor;
 mod entry;
 mod paths;
@@ -339,6 +340,12 @@ pub trait Config: Sync {
         None
     }
 
+    /// Why hooks of ours would not run, where a policy or a setting forbids all of them; none are installed then.
+    fn hooks_refused(&self, machine: &Machine<'_>, found: &Found) -> Option<Refusal> {
+        let _ = (machine, found);
+        None
+    }
+
     /// What a person does for the host to read its files anew.
     fn restart_hint(&self) -> &'static str;
 }
@@ -347,6 +354,7 @@ pub trait Config: Sync {
 #[must_use]
 pub fn of(host: Host) -> Option<&'static dyn Config> {
     match host {
+        Host::ClaudeCode => Some(&claude_code::ClaudeCode),
         Host::Cursor => Some(&cursor::CURSOR),
         _ => None,
     }
