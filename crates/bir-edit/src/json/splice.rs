@@ -158,9 +158,20 @@ pub(super) fn without(text: &str, holder: &Node, index: usize) -> Vec<Range<usiz
     }
 
     let previous_end = previous.map_or(open, |previous| previous.end);
-    let after_line_comment = layout::comments(text, previous_end..item.start)
-        .last()
-        .is_some_and(|comment| layout::to_line_end(text, comment));
+    let after_line_comment = layout::comments(text, previous_end..item.start).last().is_some_and(|comment| {
+        layout::to_line_end(text, comment) && layout::blank(text, comment.end..item.start)
+    });
+    let near = found.comma.is_none_or(|comma| layout::one_line(text, &(item.end..comma)));
+    if let Some(previous) = previous
+        && (found.comma.is_none() || !near)
+        && let Some(comma) = behind(text, previous.end, item.start).comma
+        && !layout::one_line(text, &(previous.end..comma))
+        && layout::one_line(text, &(comma..item.start))
+        && layout::comments(text, previous.end..item.start).is_empty()
+    {
+        // Lines that begin with their comma.
+        return vec![previous.end..item.end];
+    }
     // The comma of the one before goes if this was the last and had none.
     let comma_before = match previous {
         Some(previous) if index + 1 == items.len() && found.comma.is_none() => {
@@ -170,7 +181,6 @@ pub(super) fn without(text: &str, holder: &Node, index: usize) -> Vec<Range<usiz
     };
     let mut stretches: Vec<Range<usize>> = comma_before.map(|comma| comma..comma + 1).into_iter().collect();
 
-    let near = found.comma.is_none_or(|comma| layout::one_line(text, &(item.end..comma)));
     let rest = layout::behind_spaces(text, found.end);
     let line_is_over = matches!(text.as_bytes().get(rest), Some(b'\n' | b'\r'));
     if layout::begins_line(text, item.start)
