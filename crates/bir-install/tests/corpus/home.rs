@@ -132,7 +132,7 @@ pub(crate) fn shown(plan: &Plan) -> String {
 }
 
 fn modules() -> Modules<'static> {
-    Modules { hosts: Host::ALL.into_iter().filter_map(of).collect(), file: None }
+    Modules { hosts: Host::ALL.into_iter().filter_map(of).collect(), file: Some(&bir_hosts::config::any::ANY) }
 }
 
 fn look(at: &Path, found: &mut BTreeMap<PathBuf, Thing>) {
