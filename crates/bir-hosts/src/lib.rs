@@ -55,8 +55,10 @@ pub fn event<'a>(host: Host, named: &str, payload: &Payload<'a>, context: &Conte
     match host {
         Host::ClaudeCode | Host::Cursor => claude_code::event(host, named, payload, context),
         Host::Codex => codex::event(named, payload, context),
-        Host::Copilot => copilot::event(named, payload, context),
-        Host::Gemini => gemini::event(named, payload, context),
+        Host::CopilotCli => copilot::event(named, payload, context),
+        Host::GeminiCli => gemini::event(named, payload, context),
         Host::OpenCode => opencode::event(named, payload, context),
+        // Their hooks are not understood, and none are installed.
+        _ => None,
     }
 }

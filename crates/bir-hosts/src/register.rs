@@ -110,7 +110,7 @@ pub fn hooks(host: Host, program: &str) -> Option<Hooks> {
                  `codex app-server` lists them (`hooks/list`) and takes the trust in each (`config/batchWrite` of `hooks.state`)",
             ),
         },
-        Host::Copilot => Hooks {
+        Host::CopilotCli => Hooks {
             in_home: ".copilot/hooks/bir.json",
             in_project: None,
             whole_file: true,
@@ -120,7 +120,7 @@ pub fn hooks(host: Host, program: &str) -> Option<Hooks> {
             }])) })),
             note: None,
         },
-        Host::Gemini => Hooks {
+        Host::GeminiCli => Hooks {
             in_home: ".gemini/settings.json",
             in_project: Some(".gemini/settings.json"),
             whole_file: false,
@@ -138,7 +138,7 @@ pub fn hooks(host: Host, program: &str) -> Option<Hooks> {
                 .replace(PROGRAM, &Value::from(program).to_string()),
             note: None,
         },
-        Host::Cursor => return None,
+        _ => return None,
     })
 }
 
@@ -189,17 +189,18 @@ mod tests {
             let events = text["hooks"].as_object().unwrap();
             assert!(events.contains_key("SessionStart") && events.contains_key("SessionEnd"), "{host:?}");
             for entry in events.values() {
-                let hook = if host == Host::Copilot { &entry[0] } else { &entry[0]["hooks"][0] };
+                let hook = if host == Host::CopilotCli { &entry[0] } else { &entry[0]["hooks"][0] };
                 assert!(hook.get("async").is_none() && hook["type"] == "command");
                 let named = match host {
                     Host::ClaudeCode => hook["command"] == program,
-                    Host::Copilot => hook["exec"] == program,
+                    Host::CopilotCli => hook["exec"] == program,
                     _ => hook["command"].as_str().unwrap().starts_with(r"'/opt/a b/it'\''s/bir-hooks' hook "),
                 };
                 assert!(named, "{hook}");
             }
         }
-        assert!(hooks(Host::Cursor, program).is_none());
+        let without = Host::ALL.into_iter().filter(|host| !Host::INSTALLED.contains(host));
+        assert!(without.into_iter().all(|host| hooks(host, program).is_none()));
     }
 
     #[test]
@@ -214,7 +215,7 @@ mod tests {
             of(Host::ClaudeCode, "/hooks/UserPromptSubmit/0/hooks/0/args"),
             json!(["hook", "UserPromptSubmit"])
         );
-        assert_eq!(of(Host::Gemini, "/hooks/BeforeAgent/0/hooks/0/timeout"), 10_000);
-        assert_eq!(of(Host::Copilot, "/hooks/preMcpToolCall/0/timeoutSec"), 15);
+        assert_eq!(of(Host::GeminiCli, "/hooks/BeforeAgent/0/hooks/0/timeout"), 10_000);
+        assert_eq!(of(Host::CopilotCli, "/hooks/preMcpToolCall/0/timeoutSec"), 15);
     }
 }
