@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod delta;
+pub mod doctor;
 pub mod ledger;
 pub mod operation;
 pub mod plan;
