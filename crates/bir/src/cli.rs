@@ -4,6 +4,7 @@ use crate::demo::DemoArgs;
 use crate::hooks::HooksArgs;
 use crate::hub::{DownArgs, status::StatusArgs, up::UpArgs};
 use crate::login::{LoginArgs, LogoutArgs};
+use crate::pages::{CompletionsArgs, ManArgs};
 use crate::project::ProjectArgs;
 use crate::runs::args::RunsArgs;
 use crate::switch::SwitchArgs;
@@ -45,6 +46,10 @@ pub(crate) enum Command {
     Login(LoginArgs),
     /// Sign out of it.
     Logout(LogoutArgs),
+    /// Print what a shell needs to complete commands and options.
+    Completions(CompletionsArgs),
+    /// Write the manual pages.
+    Man(ManArgs),
     /// A small MCP server on stdio.
     #[command(hide = true)]
     SampleServer,

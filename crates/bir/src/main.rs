@@ -6,6 +6,7 @@
 //!           ├── hub (up, down, status) ── control (the control server's part in them)
 //!           ├── project (add, list, rm)   switch (off, on)   hooks (a host's)   login (and logout)
 //!           ├── runs (list, show, follow, grep, diff, export, import, rm)
+//!           ├── pages (completions, man)
 //!           └── demo ── sample (a small MCP server)
 //!         home (state directory, client of the hub)   programs (bir-proxy, bir-hub)
 //!         out (what reaches the terminal)   ask (questions)   error
@@ -26,6 +27,7 @@ mod hooks;
 mod hub;
 mod login;
 mod out;
+mod pages;
 mod programs;
 mod project;
 mod runs;
@@ -83,6 +85,8 @@ fn main() -> ExitCode {
         cli::Command::On(args) => switch::on(&args),
         cli::Command::Login(args) => login::run(&args),
         cli::Command::Logout(args) => login::logout(&args),
+        cli::Command::Completions(args) => pages::completions(&args),
+        cli::Command::Man(args) => pages::man(&args),
         cli::Command::Runs(args) => runs::run(*args),
         cli::Command::Demo(args) => demo::run(&args),
         cli::Command::SampleServer => sample::serve(),
