@@ -7,8 +7,30 @@
 //!  entry + Memo ── unwrap ──▶ edits
 //! ```
 //!
-//! One module per host with the same small interface, [`Config`]. Most hosts are data (`Shape`); what makes a host different
+//! One module per host with the same small interface, [`Config`]. Most hosts are data ([`Shape`]); what makes a host different
 //! is in its file. Everything here is a function of values: no clock, no process, no file.
+
+mod address;
+mod carry;
+#[cfg(test)]
+pub(crate) mod check;
+mod cursor;
+mod entry;
+mod paths;
+mod placeholder;
+#[cfg(test)]
+mod properties;
+mod shape;
+mod table;
+mod unwrap;
+mod wrap;
+
+pub use carry::carry_out;
+pub use entry::{of_file, servers};
+pub use placeholder::{Filled, Syntax};
+pub use shape::{ByName, CommandAs, Kind, Kinds, Off, Shape};
+pub use unwrap::unwrap;
+pub use wrap::{is_wrapped, wrap, wrapped_copy};
 
 use crate::Host;
 use bir_model::{Edit, Format, Place};
@@ -247,6 +269,14 @@ pub struct Refusal {
     pub why: String,
 }
 
+impl Refusal {
+    /// A refusal; `why` is one sentence without a full stop, without a secret.
+    #[must_use]
+    pub fn new(code: &'static str, why: impl Into<String>) -> Self {
+        Self { code, why: why.into() }
+    }
+}
+
 /// A change for hooks.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HookChange {
@@ -311,4 +341,13 @@ pub trait Config: Sync {
 
     /// What a person does for the host to read its files anew.
     fn restart_hint(&self) -> &'static str;
+}
+
+/// The configuration of a host. None: no module knows it yet.
+#[must_use]
+pub fn of(host: Host) -> Option<&'static dyn Config> {
+    match host {
+        Host::Cursor => Some(&cursor::CURSOR),
+        _ => None,
+    }
 }
