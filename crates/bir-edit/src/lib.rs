@@ -12,9 +12,20 @@
 
 #![forbid(unsafe_code)]
 
+mod editor;
+mod form;
+mod json;
+mod toml;
+mod yaml;
+
 use bir_model::{Edit, Format};
 use serde_json::Value;
 use thiserror::Error;
+
+use editor::Editor;
+use json::Json;
+use toml::Toml;
+use yaml::Yaml;
 
 /// Longest file that is taken, bytes. Claude Code's own file grows to some megabytes.
 pub const LONGEST: usize = 32 << 20;
@@ -40,9 +51,13 @@ pub enum EditError {
 }
 
 /// A configuration, as text and as what it says.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Document {
     format: Format,
+    /// Whether a byte order mark stands before the text.
+    mark: bool,
+    /// With the line ends of the file.
+    text: String,
     value: Value,
 }
 
@@ -53,8 +68,14 @@ impl Document {
     ///
     /// [`EditError`], but for its last two.
     pub fn parse(bytes: &[u8], format: Format) -> Result<Self, EditError> {
-        let _ = bytes;
-        Ok(Self { format, value: Value::Null })
+        let (mark, text) = form::take(bytes)?;
+        let value = match format {
+            Format::Json => Json::parse(text, false)?.value(),
+            Format::Jsonc => Json::parse(text, true)?.value(),
+            Format::Toml => Toml::parse(&form::with_line_feeds(text))?.value(),
+            Format::Yaml => Yaml::parse(&form::with_line_feeds(text))?.value(),
+        }?;
+        Ok(Self { format, mark, text: text.to_owned(), value })
     }
 
     /// What it says. Dates of TOML are strings here, and keys of YAML mappings that are no strings are left out; both are kept
@@ -76,13 +97,29 @@ impl Document {
     ///
     /// [`EditError::Place`], [`EditError::Unfaithful`].
     pub fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
-        let _ = edit;
-        Err(EditError::Unfaithful)
+        let (text, value) = match self.format {
+            Format::Json => changed(Json::parse(&self.text, false)?, edit)?,
+            Format::Jsonc => changed(Json::parse(&self.text, true)?, edit)?,
+            Format::Toml => changed(Toml::parse(&form::with_line_feeds(&self.text))?, edit)?,
+            Format::Yaml => changed(Yaml::parse(&form::with_line_feeds(&self.text))?, edit)?,
+        };
+        self.text = match self.format {
+            Format::Json | Format::Jsonc => text,
+            Format::Toml | Format::Yaml => form::with_ends_of(&self.text, &text),
+        };
+        self.value = value;
+        Ok(())
     }
 
     /// The file as it is to be written.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        Vec::new()
+        form::give(self.mark, &self.text)
     }
+}
+
+/// The text and the value after an edit.
+fn changed(mut editor: impl Editor, edit: &Edit) -> Result<(String, Value), EditError> {
+    editor.edit(edit)?;
+    Ok((editor.text(), editor.value()?))
 }
