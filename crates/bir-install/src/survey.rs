@@ -128,14 +128,16 @@ fn look(
     files: Vec<ConfigFile>,
 ) -> HostSurvey {
     let files: Vec<ReadFile> = files.into_iter().map(read_file).collect();
-    let found = Found { files: files.iter().filter_map(found_file).collect(), project: project.to_path_buf() };
+    let found =
+        Found { files: files.iter().filter_map(found_file).collect(), project: project.to_path_buf() };
     let servers = config.servers(machine, &found);
     HostSurvey { host, files, found, servers }
 }
 
 /// A file as its host's module is shown it.
 fn found_file(read: &ReadFile) -> Option<FoundFile> {
-    let document = read.document.as_ref().ok().filter(|_| read.bytes.is_some() && read.file.role != Role::Own)?;
+    let document =
+        read.document.as_ref().ok().filter(|_| read.bytes.is_some() && read.file.role != Role::Own)?;
     Some(FoundFile { file: read.file.clone(), value: document.value().clone() })
 }
 

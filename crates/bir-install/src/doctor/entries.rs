@@ -42,6 +42,9 @@ pub struct Entry {
     /// It is a copy of ours, and not as its original any more.
     #[serde(skip)]
     pub outdated: bool,
+    /// It is wrapped with `--no-correlation`.
+    #[serde(skip)]
+    pub no_correlation: bool,
 }
 
 /// The servers of all hosts, but for our own ones.
@@ -63,6 +66,7 @@ pub fn of(survey: &Survey, ledger: &Ledger) -> Vec<Entry> {
                 outdated: copies.contains(&(server.file.as_path(), &server.place))
                     && server.wrapped.is_some()
                     && is_outdated(server, &host.servers),
+                no_correlation: server.wrapped.is_some() && has_option(&server.entry, "--no-correlation", 0),
             })
             .collect::<Vec<_>>()
     };
@@ -79,6 +83,15 @@ fn copies(ledger: &Ledger) -> Vec<(&Path, &Place)> {
 
 fn stands_behind(reach: &Reach) -> bool {
     matches!(reach, Reach::Command { program, .. } if is_named(program, PROXY))
+}
+
+/// Whether a wrapped entry gives the proxy an option; what stands behind `--` is the server's own.
+fn has_option(entry: &Value, option: &str, depth: usize) -> bool {
+    match entry {
+        Value::Array(all) => all.iter().take_while(|one| *one != "--").any(|one| one == option),
+        Value::Object(all) if depth < 3 => all.values().any(|value| has_option(value, option, depth + 1)),
+        _ => false,
+    }
 }
 
 /// Whether what a copy was made of has changed since, or is gone.
@@ -226,6 +239,7 @@ mod tests {
             state,
             twice: false,
             outdated: false,
+            no_correlation: false,
         }
     }
 
@@ -326,6 +340,15 @@ mod tests {
             !is_outdated(vec![copy(), user, plain("npx", json!({"A": "1"}))], None),
             "project before user"
         );
+    }
+
+    #[test]
+    fn an_option_of_the_server_is_none_of_the_proxy() {
+        let has = |entry: Value| has_option(&entry, "--no-correlation", 0);
+        assert!(has(json!({"args": ["--server-name", "s", "--no-correlation", "--", "x"]})));
+        assert!(has(json!({"command": {"args": ["--no-correlation"]}})));
+        assert!(!has(json!({"args": ["--", "x", "--no-correlation"]})));
+        assert!(!has(json!({"command": "--no-correlation"})));
     }
 
     #[test]

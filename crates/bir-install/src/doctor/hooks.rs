@@ -266,6 +266,7 @@ mod tests {
             state: State::Active,
             twice: false,
             outdated: false,
+            no_correlation: false,
         }
     }
 

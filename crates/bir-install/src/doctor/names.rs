@@ -87,6 +87,7 @@ mod tests {
             state: State::Active,
             twice: false,
             outdated: false,
+            no_correlation: false,
         }
     }
 

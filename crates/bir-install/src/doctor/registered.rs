@@ -96,6 +96,7 @@ mod tests {
             state: State::Active,
             twice: false,
             outdated: false,
+            no_correlation: false,
         };
         let mut seen = Seen::default();
         // Hooks of Gemini CLI say `gemini`.

@@ -46,13 +46,15 @@ pub(crate) fn locked(path: &Path) -> Option<String> {
     // A symbolic link stays; what is exchanged stands in the directory of its target.
     let target = path.canonicalize();
     let directory = target.as_deref().unwrap_or(path).ancestors().skip(1).find(|dir| dir.exists())?;
-    (!may_write(directory))
-        .then(|| format!("nothing can be written in {}; make that directory writable first", directory.display()))
+    (!may_write(directory)).then(|| {
+        format!("nothing can be written in {}; make that directory writable first", directory.display())
+    })
 }
 
 #[cfg(unix)]
 fn may_write(directory: &Path) -> bool {
-    directory.is_dir() && rustix::fs::access(directory, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
+    directory.is_dir()
+        && rustix::fs::access(directory, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
 }
 
 #[cfg(not(unix))]

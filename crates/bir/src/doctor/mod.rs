@@ -15,7 +15,8 @@ mod page;
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::out;
-use bir_install::doctor::{Finding, Severity};
+use bir_install::doctor::hooks::Hook;
+use bir_install::doctor::{Code, Finding, Severity};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -44,6 +45,8 @@ struct Report {
     findings: Vec<Finding>,
     /// Every server that is wrapped, so that no proxy sits in a path unseen (seed 01 §9).
     wrapped: Vec<Wrapped>,
+    /// The recorders that hosts' hooks start.
+    hooks: Vec<Hook>,
 }
 
 /// Looks, and mends what is to be mended.
@@ -87,6 +90,6 @@ impl Report {
 
     /// Where replay was asked for.
     fn replay(&self) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(|finding| finding.code == bir_install::doctor::Code::ReplayOn)
+        self.findings.iter().filter(|finding| finding.code == Code::ReplayOn)
     }
 }

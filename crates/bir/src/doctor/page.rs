@@ -105,7 +105,9 @@ fn summary(report: &Report) -> String {
 fn wrapped(page: &mut String, all: &[Wrapped], zone: &TimeZone) {
     page.push('\n');
     if all.is_empty() {
-        page.push_str("no server is wrapped for this directory; bir install wraps those that are configured\n");
+        page.push_str(
+            "no server is wrapped for this directory; bir install wraps those that are configured\n",
+        );
         return;
     }
     let mut table = Table::new(&[
@@ -120,7 +122,8 @@ fn wrapped(page: &mut String, all: &[Wrapped], zone: &TimeZone) {
         let registered = one.registered_at.map_or_else(|| "never".to_owned(), |at| time::minute(at, zone));
         let scope = serde_json::to_value(one.entry.scope).ok();
         let state = serde_json::to_value(&one.entry).ok();
-        let text = |value: Option<&serde_json::Value>| value.and_then(|v| v.as_str()).unwrap_or_default().to_owned();
+        let text =
+            |value: Option<&serde_json::Value>| value.and_then(|v| v.as_str()).unwrap_or_default().to_owned();
         table.row(vec![
             safe::line(&one.entry.server).into_owned(),
             one.entry.host.clone(),
@@ -144,7 +147,8 @@ mod tests {
 
     #[test]
     fn replay_is_above_everything_and_told_once() {
-        let replay = projects::Observed { replay: vec!["/home/in a/p".into()], ..projects::Observed::default() };
+        let replay =
+            projects::Observed { replay: vec!["/home/in a/p".into()], ..projects::Observed::default() };
         let dead = control::Observed {
             controls: vec![control::Control::Dead { pid: 7 }],
             stopped: false,
@@ -152,12 +156,15 @@ mod tests {
         };
         let mut findings = control::findings(&dead, "1.0.0");
         findings.extend(projects::findings(&replay));
-        let report = Report { project: "/home/in a/p".into(), findings, wrapped: Vec::new() };
+        let report = Report { project: "/home/in a/p".into(), findings, ..Report::default() };
         let text = plain(&report, None);
         assert!(text.starts_with("REPLAY: ON in /home/in a/p\n"), "{text}");
         assert!(text.contains("it ends with: bir uninstall '/home/in a/p' --replay"), "{text}");
         assert_eq!(text.matches("--replay:").count(), 1, "{text}");
-        assert!(text.contains("fault    the control server (process 7)") && text.contains("[control-dead]"), "{text}");
+        assert!(
+            text.contains("fault    the control server (process 7)") && text.contains("[control-dead]"),
+            "{text}"
+        );
         assert!(text.contains("mend: bir up --restart  (bir doctor --fix does it)"), "{text}");
         assert!(text.contains("1 fault, 1 warning in /home/in a/p"), "{text}");
     }
@@ -175,8 +182,11 @@ mod tests {
             unusual: Vec::new(),
         };
         let findings = state::findings(&observed);
-        let report = Report { project: "/p".into(), findings, wrapped: Vec::new() };
-        let done = vec![Done { what: "it was done".into(), well: true }, Done { what: "it was not".into(), well: false }];
+        let report = Report { project: "/p".into(), findings, ..Report::default() };
+        let done = vec![
+            Done { what: "it was done".into(), well: true },
+            Done { what: "it was not".into(), well: false },
+        ];
         let text = plain(&report, Some(&done));
         assert!(text.starts_with("done  it was done\nfailed  it was not\n"), "{text}");
         assert!(text.contains("/s␛[2J"), "{text}");

@@ -54,7 +54,9 @@ pub(super) async fn look(state_dir: &Path) -> Controls {
 
 fn trouble(contact: &Contact, error: &ControlError) -> Control {
     match error {
-        ControlError::Refused(_) | ControlError::NotUnderstood => Control::Foreign { url: contact.url.clone() },
+        ControlError::Refused(_) | ControlError::NotUnderstood => {
+            Control::Foreign { url: contact.url.clone() }
+        }
         _ => match contact.pid {
             Some(pid) if Process::of(pid).is_none() => Control::Dead { pid },
             // What answers without the words of HTTP is no control server either.

@@ -4,14 +4,14 @@ use super::programs::Programs;
 use super::user_home;
 use crate::programs::{HOOKS, PROXY};
 use bir_hosts::Host;
-use bir_hosts::config::{ConfigFile, Role};
+use bir_hosts::config::{self, ConfigFile, Machine, Role, Scope, System};
+use bir_install::doctor::Finding;
 use bir_install::doctor::entries::{self, Entry};
 use bir_install::doctor::hooks::{self, Hook, Trusted};
 use bir_install::doctor::ledger::{Now, broken};
-use bir_install::doctor::program::{Use, is_named};
-use bir_install::doctor::Finding;
+use bir_install::doctor::program::Use;
 use bir_install::ledger::{FileRecord, Ledger};
-use bir_install::survey::{HostSurvey, Survey, name_of, read_file, survey};
+use bir_install::survey::{HostSurvey, Modules, Survey, name_of, read_file, survey};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ pub(super) struct Hosts {
 
 pub(super) fn look(project: &Path, ledger: &Ledger) -> Hosts {
     let Some(home) = user_home() else { return Hosts::default() };
-    let surveyed = crate::doctor::gather::hosts::surveyed(&home, project, ledger);
+    let surveyed = read(home, project);
     let mut programs = Programs::default();
     let entries = entries::of(&surveyed, ledger);
     let mut uses: Vec<Use> = entries
@@ -47,12 +47,31 @@ pub(super) fn look(project: &Path, ledger: &Ledger) -> Hosts {
     }
     let known: BTreeSet<&PathBuf> = ledger.files.iter().map(|file| &file.path).collect();
     let broken = surveyed.hosts.iter().flat_map(|host| {
-        let unread = host.files.iter().filter(|read| read.file.role != Role::Own && !known.contains(&read.file.path));
-        unread.filter_map(|read| Some(broken(name_of(host.host), &read.file.path, read.document.as_ref().err()?)))
+        let unread =
+            host.files.iter().filter(|read| read.file.role != Role::Own && !known.contains(&read.file.path));
+        unread.filter_map(|read| {
+            Some(broken(name_of(host.host), &read.file.path, read.document.as_ref().err()?))
+        })
     });
     let broken = broken.collect();
-    let trusted = surveyed.hosts.iter().filter(|host| host.host == Some(Host::Codex)).flat_map(trusted_of).collect();
+    let trusted =
+        surveyed.hosts.iter().filter(|host| host.host == Some(Host::Codex)).flat_map(trusted_of).collect();
     Hosts { entries, uses, hooks, trusted, broken }
+}
+
+/// The files of every host that is there.
+fn read(home: PathBuf, project: &Path) -> Survey {
+    let system = if cfg!(windows) {
+        System::Windows
+    } else if cfg!(target_os = "macos") {
+        System::MacOs
+    } else {
+        System::Linux
+    };
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let machine = Machine { home, system, variable: &variable };
+    let modules = Modules { hosts: Host::ALL.into_iter().filter_map(config::of).collect(), file: None };
+    survey(&modules, &machine, project, &[], &[])
 }
 
 /// The recorders that a host's files of hooks start.
@@ -82,11 +101,14 @@ fn hooks_of(host: &HostSurvey) -> Vec<Hook> {
 
 /// Our hooks of Codex, with what its configuration says of them.
 fn trusted_of(host: &HostSurvey) -> Vec<Trusted> {
-    let said = |name: &str| host.found.files.iter().filter(move |found| found.file.path.ends_with(name));
+    let said =
+        |name: &'static str| host.found.files.iter().filter(move |found| found.file.path.ends_with(name));
     // The user's configuration holds what the user trusts.
-    let config = said("config.toml").find(|found| found.file.scope == bir_hosts::config::Scope::User);
+    let config = said("config.toml").find(|found| found.file.scope == Scope::User);
     let hooks = said("hooks.json");
-    hooks.flat_map(|found| hooks::trusted(&found.file.path, &found.value, config.map(|found| &found.value))).collect()
+    hooks
+        .flat_map(|found| hooks::trusted(&found.file.path, &found.value, config.map(|found| &found.value)))
+        .collect()
 }
 
 /// A file of the ledger as it is now.

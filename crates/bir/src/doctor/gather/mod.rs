@@ -18,7 +18,7 @@ use bir_install::doctor::{self as find, sorted};
 use bir_install::ledger::Ledger;
 use bir_install::operation::read_ledger;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The file of an operation that is under way.
 const PENDING: &str = "pending.json";
@@ -54,7 +54,7 @@ pub(super) fn look(home: &Home) -> Result<Report, CommandError> {
     findings.extend(hosts.broken);
     findings.extend(find::ledger::findings(&ledger, &hosts::now));
     findings.extend(find::program::findings(&hosts.uses, VERSION));
-    findings.extend(find::entries::findings(&hosts.entries));
+    findings.extend(entries::findings(&hosts.entries));
     if let Some(project) = &set_up {
         let none = std::collections::BTreeMap::new();
         findings.extend(find::registered::findings(
@@ -74,23 +74,19 @@ pub(super) fn look(home: &Home) -> Result<Report, CommandError> {
     findings.extend(find::control::findings(&control.observed, VERSION));
     findings.extend(find::hub::findings(&hub.hub));
 
-    let registered = |entry: &Entry| seen.registration(set_up.as_deref()?, &entry.server).map(|proxy| proxy.at);
+    let registered =
+        |entry: &Entry| seen.registration(set_up.as_deref()?, &entry.server).map(|proxy| proxy.at);
     let wrapped = hosts.entries.iter().filter(|entry| entry.proxy.is_some());
     let wrapped = wrapped.map(|entry| Wrapped { entry: entry.clone(), registered_at: registered(entry) });
-    Ok(Report { project, findings: sorted(findings), wrapped: wrapped.collect() })
+    Ok(Report { project, findings: sorted(findings), wrapped: wrapped.collect(), hooks: hosts.hooks })
 }
 
 /// When we wrapped an entry.
-fn wrapped_at(ledger: &Ledger, entry: &entries::Entry) -> Option<u64> {
+fn wrapped_at(ledger: &Ledger, entry: &Entry) -> Option<u64> {
     let files = ledger.files.iter().filter(|file| file.path == entry.file && file.host == entry.host);
     let layers = files.flat_map(|file| &file.layers);
     let ours = layers.filter(|layer| layer.entries.iter().any(|one| one.server == entry.server));
     ours.map(|layer| layer.at).max()
-}
-
-/// A path that is told in a sentence belongs to nobody else.
-fn is_file(path: &Path) -> bool {
-    path.is_file()
 }
 
 /// The home directory of the user, as hosts look for it.

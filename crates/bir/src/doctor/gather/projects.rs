@@ -1,11 +1,11 @@
 //! The projects that are set up, and what git says of our files.
 
 use bir_control_client::projects;
+use bir_hosts::Host;
+use bir_hosts::config::Scope;
 use bir_install::doctor::hooks::Hook;
 use bir_install::doctor::projects::Observed;
 use bir_install::ledger::Ledger;
-use bir_hosts::Host;
-use bir_hosts::config::Scope;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
