@@ -10,6 +10,7 @@ use bir_model::{Format, Place};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 /// The version of the file; a newer one is not touched.
@@ -19,6 +20,18 @@ pub const VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Hash(pub String);
+
+impl Hash {
+    /// Of a content.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        let hash = ring::digest::digest(&ring::digest::SHA256, bytes);
+        Self(hash.as_ref().iter().fold(String::with_capacity(64), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        }))
+    }
+}
 
 /// The ledger.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -87,6 +100,9 @@ pub struct Layer {
     /// Hooks of ours.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookRecord>,
+    /// Members that the host set for us when it was asked to (the trust of Codex in our hooks).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<SetRecord>,
     /// Objects and arrays that were made for them, outermost first; they go where nothing else is in them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<Place>,
@@ -112,5 +128,15 @@ pub struct HookRecord {
     /// The array that it was appended to.
     pub to: Place,
     /// The element; it is found again by its value, wherever it stands.
+    pub value: Value,
+}
+
+/// A member that a host set for us. It holds no credential.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetRecord {
+    /// Where.
+    pub at: Place,
+    /// What; it goes where it still stands there.
     pub value: Value,
 }

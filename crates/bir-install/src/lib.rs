@@ -14,9 +14,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod codex_trust;
 pub mod delta;
 pub mod doctor;
 pub mod ledger;
 pub mod operation;
 pub mod plan;
 pub mod survey;
+pub mod undo;

@@ -14,9 +14,9 @@ const WITH_VALUE: [&str; 8] = [
     "--url",
     "--transport",
     "--header",
-    super::wrap::URL_ENV,
-    super::wrap::HEADER_ENV,
-    super::wrap::BEARER_ENV,
+    super::remote::URL_ENV,
+    super::remote::HEADER_ENV,
+    super::remote::BEARER_ENV,
 ];
 
 /// The servers of a host's files, by its shape. Files come with those first that count more: of the same name, the first counts.
@@ -260,7 +260,7 @@ impl Wrapped {
     /// The address, from the options or from the entry's environment.
     pub(super) fn url<'v>(&'v self, shape: &Shape, entry: &'v Value) -> Option<&'v str> {
         self.options("--url").next().or_else(|| {
-            let variable = self.options(super::wrap::URL_ENV).next()?;
+            let variable = self.options(super::remote::URL_ENV).next()?;
             entry.get(shape.env)?.get(variable)?.as_str()
         })
     }
@@ -270,9 +270,9 @@ impl Wrapped {
         if let Some((program, args)) = self.behind.as_deref().and_then(<[String]>::split_first) {
             return Some(Reach::Command { program: program.clone(), args: args.to_vec() });
         }
-        let names = [super::wrap::HEADER_ENV, super::wrap::BEARER_ENV];
+        let names = [super::remote::HEADER_ENV, super::remote::BEARER_ENV];
         let has_headers = names.into_iter().any(|name| self.options(name).next().is_some())
-            || entry.get(shape.env).is_some_and(|env| env.get(super::wrap::HEADERS).is_some());
+            || entry.get(shape.env).is_some_and(|env| env.get(super::remote::HEADERS).is_some());
         Some(Reach::Remote { url: self.url(shape, entry)?.to_owned(), has_headers })
     }
 }

@@ -12,6 +12,7 @@
 
 mod address;
 mod carry;
+mod change;
 #[cfg(test)]
 pub(crate) mod check;
 mod cursor;
@@ -20,6 +21,7 @@ mod paths;
 mod placeholder;
 #[cfg(test)]
 mod properties;
+mod remote;
 mod shape;
 mod table;
 mod unwrap;

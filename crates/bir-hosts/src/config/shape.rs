@@ -8,7 +8,7 @@
 //!            url, headers gone:   args = --server-name … --url …,  env gets BIR_UPSTREAM_HEADERS
 //! ```
 //!
-//! [`servers`](super::servers) reads by it, [`wrap`](super::wrap) and [`unwrap`](super::unwrap) change by it; whatever
+//! [`servers`](super::servers()) reads by it, [`wrap`](super::wrap()) and [`unwrap`](super::unwrap()) change by it; whatever
 //! it does not name in an entry stays as it is.
 
 use super::placeholder::Filled;

@@ -1,8 +1,8 @@
 //! An entry without the proxy again. Most of what it was stands in the wrapped entry itself; the rest is in the memo.
 
 use super::entry::Wrapped;
+use super::remote::{HEADER_ENV, HEADERS, is_our_variable};
 use super::shape::{CommandAs, Shape};
-use super::wrap::{HEADER_ENV, HEADERS, is_our_variable};
 use super::{Memo, Recall, Refusal, Was};
 use bir_model::{Edit, Place};
 use serde_json::{Map, Value};
