@@ -68,11 +68,15 @@ impl<'e> Change<'e> {
             let names = self.entry.get(member).cloned().unwrap_or_default();
             self.remove(member, Was::Value(names));
         }
-        if let Some(kinds) = shape.kinds
-            && (kinds.needed || self.entry.contains_key(kinds.member))
-        {
-            let was = self.entry.get(kinds.member).cloned().unwrap_or_default();
-            self.set(kinds.member, kinds.local.into(), Was::Value(was));
+        if let Some(kinds) = shape.kinds {
+            let was = Was::Value(self.entry.get(kinds.member).cloned().unwrap_or_default());
+            match kinds.local {
+                Some(local) if kinds.needed || self.entry.contains_key(kinds.member) => {
+                    self.set(kinds.member, local.into(), was);
+                }
+                Some(_) => {}
+                None => self.remove(kinds.member, was),
+            }
         }
         self.command(shape, proxy, line, false);
         if self.entry.get(shape.env).is_some_and(Value::is_object) {

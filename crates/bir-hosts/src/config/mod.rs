@@ -11,12 +11,20 @@
 //! is in its file. Everything here is a function of values: no clock, no process, no file.
 
 mod address;
+mod amp;
+pub mod any;
 mod carry;
 mod change;
 #[cfg(test)]
 pub(crate) mod check;
+mod claude_desktop;
+mod cline;
+mod continue_dev;
 mod cursor;
 mod entry;
+mod goose;
+mod hermes;
+mod kiro;
 mod paths;
 mod placeholder;
 #[cfg(test)]
@@ -25,7 +33,10 @@ mod remote;
 mod shape;
 mod table;
 mod unwrap;
+mod vs_code;
+mod windsurf;
 mod wrap;
+mod zed;
 
 pub use carry::carry_out;
 pub use entry::{of_file, servers};
@@ -350,6 +361,16 @@ pub trait Config: Sync {
 pub fn of(host: Host) -> Option<&'static dyn Config> {
     match host {
         Host::Cursor => Some(&cursor::CURSOR),
+        Host::VsCode => Some(&vs_code::VS_CODE),
+        Host::Windsurf => Some(&windsurf::WINDSURF),
+        Host::ClaudeDesktop => Some(&claude_desktop::CLAUDE_DESKTOP),
+        Host::Zed => Some(&zed::ZED),
+        Host::Cline => Some(&cline::CLINE),
+        Host::Goose => Some(&goose::GOOSE),
+        Host::Continue => Some(&continue_dev::CONTINUE),
+        Host::Amp => Some(&amp::AMP),
+        Host::Kiro => Some(&kiro::KIRO),
+        Host::Hermes => Some(&hermes::HERMES),
         _ => None,
     }
 }

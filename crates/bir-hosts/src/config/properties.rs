@@ -23,7 +23,7 @@ const OTHER: Shape = Shape {
     roots: &[&["mcp", "servers"], &["mcp"]],
     command: CommandAs::Vector("command"),
     env: "environment",
-    kinds: Some(Kinds { local: "local", needed: true, ..Kinds::COMMON }),
+    kinds: Some(Kinds { local: Some("local"), needed: true, ..Kinds::COMMON }),
     urls: &[("httpUrl", Some("http")), ("url", Some("sse"))],
     headers: "http_headers",
     by_name: ByName { bearer: Some("bearer_var"), headers: Some("env_headers"), pass_on: Some("env_vars") },

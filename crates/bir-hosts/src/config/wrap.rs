@@ -11,6 +11,10 @@ use serde_json::{Map, Value};
 /// Programs that a host takes for a shell.
 const SHELLS: [&str; 10] = ["sh", "bash", "dash", "zsh", "fish", "ksh", "cmd", "powershell", "pwsh", "env"];
 
+fn is_shell(program: &str) -> bool {
+    SHELLS.iter().any(|shell| program_name(program).eq_ignore_ascii_case(shell))
+}
+
 /// Wraps an entry in place. `scope`: for the proxy, which records an entry of the user's in projects that are set up alone.
 ///
 /// # Errors
@@ -27,7 +31,7 @@ pub fn wrap(
     let refused = |why: String| Refusal::new("shape", why);
     let entry = server.entry.as_object().ok_or_else(|| refused("it is no object".into()))?;
     for (member, what) in shape.unproxied {
-        if entry.get(*member).is_some_and(|value| !value.is_null()) {
+        if !matches!(entry.get(*member), None | Some(Value::Null | Value::Bool(false))) {
             return Err(refused(format!("its `{member}` {what}")));
         }
     }
@@ -58,7 +62,7 @@ pub fn wrap(
     let mut change = Change::of(entry, &server.place);
     match Said::read(shape, &server.entry) {
         Said::Other(what) => return Err(refused(what)),
-        Said::Command { program, .. } if shape.judges_shells && SHELLS.contains(&program_name(&program)) => {
+        Said::Command { program, .. } if shape.judges_shells && is_shell(&program) => {
             let why =
                 "the host judges commands that a shell runs, and would not see this one behind the proxy";
             return Err(Refusal::new("policy", why));
