@@ -308,6 +308,7 @@ mod tests {
             entries: vec![entry],
             hooks: Vec::new(),
             made: Vec::new(),
+            set: Vec::new(),
         };
         let file = FileRecord {
             path: "/l".into(),

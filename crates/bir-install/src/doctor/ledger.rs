@@ -172,6 +172,7 @@ mod tests {
             entries: entries.iter().map(entry).collect(),
             hooks: hooks.iter().map(hook).collect(),
             made: Vec::new(),
+            set: Vec::new(),
         };
         FileRecord {
             path: "/f".into(),

@@ -131,7 +131,7 @@ fn spool(observed: &Observed) -> Option<Finding> {
             ),
             "when it is full the oldest runs go, and are marked as not whole",
         )
-        .mend("bir up, so that a hub takes it; or more room: spool_limit in config.toml")
+        .mend("bir up, so that a hub takes it; or more room: record.spool_limit_mb in config.toml")
     })
 }
 
