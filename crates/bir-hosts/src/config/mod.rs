@@ -17,6 +17,7 @@ mod carry;
 mod change;
 #[cfg(test)]
 pub(crate) mod check;
+pub mod claude_code;
 mod claude_desktop;
 mod cline;
 mod continue_dev;
@@ -352,6 +353,12 @@ pub trait Config: Sync {
         None
     }
 
+    /// Why hooks of ours would not run, where a policy or a setting forbids all of them; none are installed then.
+    fn hooks_refused(&self, machine: &Machine<'_>, found: &Found) -> Option<Refusal> {
+        let _ = (machine, found);
+        None
+    }
+
     /// What a person does for the host to read its files anew.
     fn restart_hint(&self) -> &'static str;
 }
@@ -360,6 +367,7 @@ pub trait Config: Sync {
 #[must_use]
 pub fn of(host: Host) -> Option<&'static dyn Config> {
     match host {
+        Host::ClaudeCode => Some(&claude_code::ClaudeCode),
         Host::Cursor => Some(&cursor::CURSOR),
         Host::VsCode => Some(&vs_code::VS_CODE),
         Host::Windsurf => Some(&windsurf::WINDSURF),
