@@ -113,7 +113,7 @@ mod tests {
     const NEW: &str = "{\n  \"mcpServers\": {\n    \"db\": {\n      \"command\": \"/opt/bir/bir-proxy\",\n      \"args\": [\"--server-name\", \"db\", \"--\", \"npx\", \"-y\", \"db-mcp\"],\n      \"env\": {\"DB_TOKEN\": \"t0k3n-of-db\"}\n    }\n  }\n}\n";
 
     fn texts(delta: &Delta) -> Vec<&str> {
-        let text = |piece| if let &Piece::Text(ref text) = piece { Some(text.as_str()) } else { None };
+        let text = |piece| if let Piece::Text(text) = piece { Some(text.as_str()) } else { None };
         delta.0.iter().filter_map(text).collect()
     }
 
