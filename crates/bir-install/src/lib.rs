@@ -16,6 +16,7 @@
 
 pub mod codex_trust;
 pub mod delta;
+pub mod doctor;
 pub mod ledger;
 pub mod operation;
 pub mod plan;

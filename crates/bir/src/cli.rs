@@ -1,6 +1,7 @@
 //! The arguments, and mistakes in them as one line each: what, why, what to do.
 
 use crate::demo::DemoArgs;
+use crate::doctor::DoctorArgs;
 use crate::hooks::HooksArgs;
 use crate::hub::{DownArgs, status::StatusArgs, up::UpArgs};
 use crate::login::{LoginArgs, LogoutArgs};
@@ -30,6 +31,8 @@ pub(crate) enum Command {
     Down(DownArgs),
     /// Say which hub is in use, what waits for it, which sessions are open, and whether anything is recorded.
     Status(StatusArgs),
+    /// Find what is wrong with an installation, and say what mends it.
+    Doctor(DoctorArgs),
     /// Look at what was recorded.
     Runs(Box<RunsArgs>),
     /// Print the configuration entry that puts bir-proxy in front of an MCP server.

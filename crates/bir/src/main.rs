@@ -4,6 +4,7 @@
 //! main ── cli (arguments, one line per mistake)
 //!           ├── wrap (an entry for a host's configuration) ── trial (starts the entry once, as a host would)
 //!           ├── hub (up, down, status) ── control (the control server's part in them)
+//!           ├── doctor (what is wrong, and what mends it)
 //!           ├── project (add, list, rm)   switch (off, on)   hooks (a host's)   login (and logout)
 //!           ├── runs (list, show, follow, grep, diff, export, import, rm)
 //!           ├── pages (completions, man)
@@ -19,6 +20,7 @@ mod ask;
 mod cli;
 mod control;
 mod demo;
+mod doctor;
 #[cfg(test)]
 mod documented;
 mod error;
@@ -79,6 +81,7 @@ fn main() -> ExitCode {
         cli::Command::Up(args) => hub::up::run(&args),
         cli::Command::Down(args) => hub::down(&args),
         cli::Command::Status(args) => hub::status::run(&args),
+        cli::Command::Doctor(args) => doctor::run(&args),
         cli::Command::Hooks(args) => hooks::run(&args),
         cli::Command::Project(args) => project::run(&args),
         cli::Command::Off(args) => switch::off(&args),

@@ -147,14 +147,16 @@ pub(crate) fn ensure(names: &[&str]) -> Result<Vec<PathBuf>, CommandError> {
     all().map_err(|e| CommandError::failed(e.to_string()))
 }
 
+/// Whether it can be started.
 #[cfg(unix)]
-fn is_program(p: &Path) -> bool {
+pub(crate) fn is_program(p: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     p.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
+/// Whether it can be started.
 #[cfg(not(unix))]
-fn is_program(p: &Path) -> bool {
+pub(crate) fn is_program(p: &Path) -> bool {
     p.is_file()
 }
 

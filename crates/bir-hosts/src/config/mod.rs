@@ -17,10 +17,10 @@ mod carry;
 mod change;
 #[cfg(test)]
 pub(crate) mod check;
+pub mod claude_code;
 mod claude_desktop;
 mod cline;
 mod continue_dev;
-pub mod claude_code;
 mod cursor;
 mod entry;
 mod goose;
