@@ -4,6 +4,7 @@ use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
 use crate::hooks::HooksArgs;
 use crate::hub::{DownArgs, status::StatusArgs, up::UpArgs};
+use crate::install::{InstallArgs, SetupArgs, UninstallArgs};
 use crate::login::{LoginArgs, LogoutArgs};
 use crate::pages::{CompletionsArgs, ManArgs};
 use crate::project::ProjectArgs;
@@ -25,6 +26,12 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Record a session of an MCP server, and show it.
     Demo(DemoArgs),
+    /// Sign in where a hub is named, install, and start what records.
+    Setup(SetupArgs),
+    /// Put the recorder in front of the servers that your hosts have, and tell the hosts to report their prompts and tools.
+    Install(InstallArgs),
+    /// Put everything back.
+    Uninstall(UninstallArgs),
     /// Start the hub of this machine, and the control server.
     Up(UpArgs),
     /// End both.

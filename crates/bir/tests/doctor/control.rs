@@ -23,7 +23,8 @@ fn closed() -> String {
 /// Which answers as a control server of a release.
 fn control(version: &str, bypassed: &str) -> Stub {
     let stub = Stub::new();
-    let health = format!(r#"{{"status":"ok","apiVersion":1,"version":"{version}","pid":7,"bypassed":{bypassed}}}"#);
+    let health =
+        format!(r#"{{"status":"ok","apiVersion":1,"version":"{version}","pid":7,"bypassed":{bypassed}}}"#);
     stub.on("GET /health", [Reply::Json(200, health)]);
     stub
 }
