@@ -1,11 +1,10 @@
 //! A control server that is dead, old, stopped, or somebody else; and calls that no proxy saw.
 
+use crate::common::stub::{Reply, Stub};
 use crate::patient::Patient;
-use crate::stub;
 use bir_control_client::stopped_file;
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
-use stub::{Reply, Stub};
 
 /// The number of a process that has ended.
 fn dead() -> u32 {
@@ -23,7 +22,8 @@ fn closed() -> String {
 /// Which answers as a control server of a release.
 fn control(version: &str, bypassed: &str) -> Stub {
     let stub = Stub::new();
-    let health = format!(r#"{{"status":"ok","apiVersion":1,"version":"{version}","pid":7,"bypassed":{bypassed}}}"#);
+    let health =
+        format!(r#"{{"status":"ok","apiVersion":1,"version":"{version}","pid":7,"bypassed":{bypassed}}}"#);
     stub.on("GET /health", [Reply::Json(200, health)]);
     stub
 }

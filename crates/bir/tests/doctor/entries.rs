@@ -5,7 +5,7 @@ use bir_control_client::Seen;
 use bir_control_client::seen::{SeenProxy, SeenSession};
 use bir_hosts::config::Memo;
 use serde_json::{Value, json};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn a_program_that_is_gone_after_an_upgrade() {
@@ -19,7 +19,9 @@ fn a_program_that_is_gone_after_an_upgrade() {
     // There, and no program.
     patient.write(&gone, "");
     std::fs::set_permissions(&gone, PermissionsExt::from_mode(0o644)).unwrap();
-    assert!(patient.finds(&["dead-path"])["findings"][0]["what"].as_str().unwrap().contains("cannot be started"));
+    assert!(
+        patient.finds(&["dead-path"])["findings"][0]["what"].as_str().unwrap().contains("cannot be started")
+    );
     // The hooks' program, too.
     let patient = Patient::healthy();
     std::fs::remove_file(patient.home.join("bin/bir-hooks")).unwrap();
@@ -52,7 +54,8 @@ fn an_entry_that_another_scope_shadows() {
 fn a_copy_whose_original_has_changed() {
     let patient = Patient::healthy();
     let committed = patient.project.join(".mcp.json");
-    let commit = |program: &str| patient.edit(&committed, |all| all["mcpServers"]["files"] = Patient::plain(program));
+    let commit =
+        |program: &str| patient.edit(&committed, |all| all["mcpServers"]["files"] = Patient::plain(program));
     commit("npx");
     patient.edit(&patient.claude(), |all| {
         let project = &mut all["projects"][patient.project.to_str().unwrap()];
@@ -86,7 +89,12 @@ fn a_server_of_the_project_that_nobody_has_approved() {
 #[test]
 fn a_server_of_which_no_proxy_has_come() {
     let patient = Patient::healthy();
-    patient.ledger(vec![patient.record(&patient.claude(), patient.local_place(), Some(Memo::default()), 1_000)]);
+    patient.ledger(vec![patient.record(
+        &patient.claude(),
+        patient.local_place(),
+        Some(Memo::default()),
+        1_000,
+    )]);
     let mut seen = Seen::default();
     let began = |at| SeenSession { project: patient.project.clone(), host: "claude-code".into(), at };
     seen.began(began(2_000));

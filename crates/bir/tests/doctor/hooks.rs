@@ -31,7 +31,8 @@ fn hooks_of_ours_are_in_two_files() {
 fn another_recorder_listens_too() {
     let patient = Patient::healthy();
     patient.edit(&patient.home.join(".claude/settings.json"), |all| {
-        all["hooks"]["Stop"] = json!([{"hooks": [{"type": "command", "command": "/opt/rrepeat-hooks stop"}]}]);
+        all["hooks"]["Stop"] =
+            json!([{"hooks": [{"type": "command", "command": "/opt/rrepeat-hooks stop"}]}]);
     });
     let report = patient.finds(&["two-recorders"]);
     assert!(report["findings"][0]["what"].as_str().unwrap().contains("rrepeat-hooks"));
@@ -70,7 +71,10 @@ fn codex_does_not_trust_them() {
                 mark.into_iter().chain([c.to_ascii_lowercase()])
             })
             .collect();
-        config.push_str(&format!("[hooks.state.\"{}:{snake}:0:0\"]\ntrusted_hash = \"sha256:1\"\n", file.display()));
+        config.push_str(&format!(
+            "[hooks.state.\"{}:{snake}:0:0\"]\ntrusted_hash = \"sha256:1\"\n",
+            file.display()
+        ));
     }
     patient.write(&patient.home.join(".codex/config.toml"), &config);
     patient.finds(&[]);

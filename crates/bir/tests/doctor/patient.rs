@@ -6,7 +6,7 @@ use bir_hosts::{Host, hooks};
 use bir_install::ledger::{EntryRecord, FileRecord, Hash, HookRecord, Layer, Ledger, VERSION};
 use bir_model::{Format, Place};
 use serde_json::{Value, json};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -183,7 +183,8 @@ impl Patient {
         let report: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"));
         assert!(!out.contains(SECRET) && !err.contains(SECRET), "{out}{err}");
         let findings = report["findings"].as_array().unwrap();
-        let mut codes: Vec<String> = findings.iter().map(|one| one["code"].as_str().unwrap().into()).collect();
+        let mut codes: Vec<String> =
+            findings.iter().map(|one| one["code"].as_str().unwrap().into()).collect();
         codes.sort();
         Seen { status, report, codes }
     }
@@ -201,7 +202,10 @@ impl Patient {
         let is_fault = findings.iter().any(|finding| finding["severity"] == "fault");
         assert_eq!(seen.status, Some(i32::from(is_fault)), "{:#}", seen.report);
         let text = self.bir(&["doctor"]).1;
-        assert!(expected.iter().all(|code| *code == "replay-on" || text.contains(&format!("[{code}]"))), "{text}");
+        assert!(
+            expected.iter().all(|code| *code == "replay-on" || text.contains(&format!("[{code}]"))),
+            "{text}"
+        );
         assert!(!text.contains(SECRET), "{text}");
         seen.report
     }

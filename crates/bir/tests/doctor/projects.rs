@@ -8,7 +8,9 @@ use bir_install::ledger::ProjectRecord;
 fn replay_is_on_and_stands_above_everything() {
     let patient = Patient::healthy();
     let mut ledger = patient.ledger(Vec::new());
-    ledger.projects.insert(patient.project.clone(), ProjectRecord { replay: true, ..ProjectRecord::default() });
+    ledger
+        .projects
+        .insert(patient.project.clone(), ProjectRecord { replay: true, ..ProjectRecord::default() });
     patient.write_ledger(&ledger);
     let report = patient.finds(&["replay-on"]);
     assert_eq!(report["replay"], serde_json::json!([patient.project]));
