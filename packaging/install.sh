@@ -2,27 +2,47 @@
 # Installs the programs of bir for this user, and verifies what it installs.
 #
 #     sh install.sh --from WHERE [--version VERSION] [--prefix DIR]
+#     sh install.sh --remove [--prefix DIR]
 #
 # WHERE is the directory, or the https address, that holds the archives and SHA256SUMS. The programs go to DIR/bin (default ~/.local),
 # manual pages and completions to DIR/share. Nothing is written before the checksum is right, and each file is replaced in one step, so
-# that programs which run go on with the old one. Run it again for another version. `bir uninstall --purge` and then deleting what it
-# lists undoes everything.
+# that programs which run go on with the old one. Run it again for another version. --remove deletes what was installed; run
+# `bir uninstall --all --purge` before it, since hosts would look for programs that are gone.
 set -eu
 
 fail() { echo "install.sh: $*" >&2; exit 1; }
-usage() { echo "usage: sh install.sh --from DIRECTORY|URL [--version VERSION] [--prefix DIR]" >&2; exit 2; }
+usage() {
+  echo "usage: sh install.sh --from DIRECTORY|URL [--version VERSION] [--prefix DIR]" >&2
+  echo "       sh install.sh --remove [--prefix DIR]" >&2
+  exit 2
+}
 
-from=${BIR_INSTALL_FROM:-} version='' prefix=${HOME:-}/.local
+from=${BIR_INSTALL_FROM:-} version='' prefix=${HOME:-}/.local remove=no
 while [ $# -gt 0 ]; do
   case $1 in
     --from) [ $# -ge 2 ] || usage; from=$2; shift 2 ;;
     --version) [ $# -ge 2 ] || usage; version=$2; shift 2 ;;
     --prefix) [ $# -ge 2 ] || usage; prefix=$2; shift 2 ;;
+    --remove) remove=yes; shift ;;
     *) usage ;;
   esac
 done
-[ -n "$from" ] || usage
 case $prefix in /.local) fail "HOME is not set; say where to with --prefix DIR" ;; /*) ;; *) fail "--prefix has to be an absolute path" ;; esac
+
+list=$prefix/share/doc/bir/installed-files
+if [ "$remove" = yes ]; then
+  [ -f "$list" ] || fail "nothing of bir is installed in $prefix"
+  while IFS= read -r file; do
+    rm -f "$prefix/$file"
+    # What is empty now was made for it, or is of no use.
+    (cd "$prefix" && rmdir -p "$(dirname "$file")" 2>/dev/null) || true
+  done <"$list"
+  rm -f "$list"
+  (cd "$prefix" && rmdir -p share/doc/bir 2>/dev/null) || true
+  echo "bir is gone from $prefix"
+  exit 0
+fi
+[ -n "$from" ] || usage
 
 case $(uname -s) in Linux) ;; *) fail "there are archives for Linux alone; build it elsewhere with cargo" ;; esac
 case $(uname -m) in
@@ -78,6 +98,7 @@ while IFS= read -r file; do
   cp -p "$tree/$file" "$prefix/$file.new.$$" || fail "cannot write $prefix/$file"
   mv -f "$prefix/$file.new.$$" "$prefix/$file" || fail "cannot replace $prefix/$file"
 done <"$work/files"
+sort "$work/files" >"$list"
 
 echo "$("$prefix/bin/bir" --version) is in $prefix/bin"
 case ":$PATH:" in

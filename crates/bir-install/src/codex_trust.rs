@@ -21,10 +21,9 @@ use crate::ledger::{Hash, Layer, SetRecord};
 use crate::operation::{CommitError, Kind, Operation, commit, read_ledger};
 use crate::plan::layers::{both, project_of, push};
 use crate::plan::secrets::Secrets;
-use crate::plan::sheet::apply;
 use crate::plan::value_of;
 use bir_hosts::Host;
-use bir_hosts::config::{ConfigFile, Role, Scope};
+use bir_hosts::config::{ConfigFile, Role, Scope, carry_out};
 use bir_model::{Edit, Format, Place};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -129,11 +128,11 @@ fn layer(wanted: &Wanted, given: Given, now: u64) -> Option<Layer> {
 fn undone(document: &Value, set: &[SetRecord], made: &[Place]) -> Value {
     let mut document = document.clone();
     for set in set {
-        apply(&mut document, &Edit::Remove { at: set.at.clone() });
+        carry_out(&mut document, &Edit::Remove { at: set.at.clone() });
     }
     for place in made.iter().rev() {
         if place.of(&document).and_then(Value::as_object).is_some_and(serde_json::Map::is_empty) {
-            apply(&mut document, &Edit::Remove { at: place.clone() });
+            carry_out(&mut document, &Edit::Remove { at: place.clone() });
         }
     }
     document

@@ -16,7 +16,7 @@ pub(crate) mod layers;
 pub mod secrets;
 pub(crate) mod sheet;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::codex_trust::Wanted;
 use crate::ledger::Ledger;

@@ -84,6 +84,7 @@ pub fn undo(modules: &Modules<'_>, ledger: &Ledger, out: &Out) -> Plan {
             files.extend(ledger.files.iter().filter(|record| record.path == path).cloned());
         }
     }
+    plan.servers.sort_by(|a, b| (&a.host, &a.server).cmp(&(&b.host, &b.server)));
     plan.operation.ledger.files = files;
     plan.operation.empty_dirs = emptied(ledger, &plan);
     projects(&mut plan, out);

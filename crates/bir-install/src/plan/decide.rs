@@ -10,12 +10,12 @@
 
 use super::held::{Held, held, is_wrapped, locate};
 use super::layers::{Action, Line, What};
-use super::sheet::{Desk, apply};
+use super::sheet::Desk;
 use super::{Outcome, ServerLine, Wish};
 use crate::ledger::{EntryRecord, Ledger};
 use crate::survey::{HostSurvey, name_of};
 use bir_hosts::config::{
-    Config, Found, FoundFile, Machine, Refusal, Role, Scope, Server, State, Wrap, Wrapping,
+    Config, Found, FoundFile, Machine, Refusal, Role, Scope, Server, State, Wrap, Wrapping, carry_out,
 };
 use bir_model::{Edit, Place};
 use serde_json::Value;
@@ -104,7 +104,7 @@ fn bare(config: &dyn Config, found: &Found, held: &[Held<'_>]) -> Found {
         for file in bare.files.iter_mut().filter(|file| file.file.path == held.record.path) {
             let Some(place) = locate(&file.value, held.entry) else { continue };
             for edit in taken_back(config, &file.value, &place, held).unwrap_or_default() {
-                apply(&mut file.value, &edit);
+                carry_out(&mut file.value, &edit);
             }
         }
     }
@@ -193,8 +193,11 @@ impl Bench<'_> {
     }
 
     fn wrap(&mut self, server: &Server, wrap: Wrap, kept: &mut Vec<Place>) {
-        let mut meant = self.bare.at(&wrap.file.path).map_or(Value::Null, |file| file.value.clone());
-        wrap.edits.iter().for_each(|edit| apply(&mut meant, edit));
+        let mut meant =
+            self.bare.at(&wrap.file.path).map_or_else(|| serde_json::json!({}), |file| file.value.clone());
+        for edit in &wrap.edits {
+            carry_out(&mut meant, edit);
+        }
         let entry =
             EntryRecord { server: server.name.clone(), place: wrap.place.clone(), memo: wrap.memo.clone() };
         let now = self.found.at(&wrap.file.path);

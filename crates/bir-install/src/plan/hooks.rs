@@ -1,17 +1,14 @@
 //! What becomes of a host's hooks: appended behind those that are there, renewed in their places, or whole in a file that is ours alone.
 
-use super::held::names;
 use super::layers::{Action, Line, What};
 use super::sheet::Desk;
 use super::{HookLine, Outcome, Wish};
 use crate::ledger::{FileRecord, Hash, HookRecord, Ledger};
 use crate::survey::{HostSurvey, name_of};
 use bir_hosts::config::{Config, ConfigFile, HookChange, Machine, Refusal, Role};
+use bir_hosts::{Host, our_file, our_hook};
 use bir_model::{Edit, Place};
 use serde_json::Value;
-
-/// The file name of what hooks start.
-const PROGRAM: &str = "bir-hooks";
 
 /// The line of a host's hooks, and what is to be done. None: none are installed for it.
 pub(crate) fn decide(
@@ -22,6 +19,7 @@ pub(crate) fn decide(
     wish: &Wish,
     ledger: &Ledger,
 ) -> Option<(HookLine, Option<Action>)> {
+    let kind = survey.host?;
     let host = name_of(survey.host);
     let change = config.hooks(machine, &wish.project, wish.user, &wish.hooks_program)?;
     // Those of the user count in every project: a second set would start each of them twice.
@@ -41,15 +39,16 @@ pub(crate) fn decide(
         return Some((line(left("file", why.into())), None));
     }
     Some(match change {
-        HookChange::Own { text, .. } => match own(sheet.now.as_deref(), &text, recorded(ledger, host, &file))
-        {
-            Outcome::Already => (line(Outcome::Already), None),
-            Outcome::Left(refusal) => (line(Outcome::Left(refusal)), None),
-            outcome => (
-                line(outcome),
-                Some(Action { file: file.clone(), what: What::Own(text), line: Line::Hooks(0) }),
-            ),
-        },
+        HookChange::Own { text, .. } => {
+            match own(kind, sheet.now.as_deref(), &text, recorded(ledger, host, &file)) {
+                Outcome::Already => (line(Outcome::Already), None),
+                Outcome::Left(refusal) => (line(Outcome::Left(refusal)), None),
+                outcome => (
+                    line(outcome),
+                    Some(Action { file: file.clone(), what: What::Own(text), line: Line::Hooks(0) }),
+                ),
+            }
+        }
         HookChange::Appended { elements, .. } => {
             let ours: Vec<&HookRecord> = ledger
                 .files
@@ -57,7 +56,7 @@ pub(crate) fn decide(
                 .filter(|record| record.host == host && record.path == file.path)
                 .flat_map(|record| record.layers.iter().flat_map(|layer| &layer.hooks))
                 .collect();
-            match appended(sheet.value(), elements, &ours) {
+            match appended(kind, sheet.value(), elements, &ours) {
                 Err(refusal) => (line(Outcome::Left(refusal)), None),
                 Ok((edits, _, _)) if edits.is_empty() => (line(Outcome::Already), None),
                 Ok((edits, hooks, outcome)) => {
@@ -100,7 +99,7 @@ fn stand(file: &ConfigFile, desk: &mut Desk, ledger: &Ledger, host: &str) -> boo
 }
 
 /// A file that is ours alone.
-fn own(now: Option<&[u8]>, text: &str, record: Option<&FileRecord>) -> Outcome {
+fn own(host: Host, now: Option<&[u8]>, text: &str, record: Option<&FileRecord>) -> Outcome {
     let Some(now) = now else { return Outcome::Wrapped };
     if now == text.as_bytes() {
         return Outcome::Already;
@@ -110,7 +109,7 @@ fn own(now: Option<&[u8]>, text: &str, record: Option<&FileRecord>) -> Outcome {
         return Outcome::Renewed;
     }
     // One that `bir hooks` printed stands in no ledger.
-    let is_ours = std::str::from_utf8(now).is_ok_and(|text| words(text).any(|word| names(word, PROGRAM)));
+    let is_ours = std::str::from_utf8(now).is_ok_and(|text| our_file(host, text).is_some());
     if record.is_none() && is_ours {
         return Outcome::Renewed;
     }
@@ -122,15 +121,11 @@ fn own(now: Option<&[u8]>, text: &str, record: Option<&FileRecord>) -> Outcome {
     left("foreign", why.into())
 }
 
-/// What a text may hold as the path of a program: what stands between quotes.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(['"', '\'', '`', '\n'])
-}
-
 type Appended = (Vec<Edit>, Vec<HookRecord>, Outcome);
 
 /// The edits for elements that are to stand in arrays. `ours`: those that we have put there before.
 fn appended(
+    host: Host,
     document: &Value,
     elements: Vec<(Place, Value)>,
     ours: &[&HookRecord],
@@ -162,7 +157,7 @@ fn appended(
                 outcome = Outcome::Renewed;
                 edits.push(Edit::Set { at: to.index(at), value: value.clone() });
             }
-            None if there.iter().any(calls_us) => {
+            None if there.iter().any(|item| our_hook(host, item).is_some()) => {
                 return Err(foreign(
                     "hooks of bir stand there that this installation has not put there; take them out, then install again",
                 ));
@@ -174,19 +169,6 @@ fn appended(
     Ok((edits, hooks, outcome))
 }
 
-/// Whether an element starts our program, in exec form or by a line for a shell.
-fn calls_us(element: &Value) -> bool {
-    match element {
-        Value::Object(members) => members.values().any(calls_us),
-        Value::Array(items) => items.iter().any(calls_us),
-        Value::String(text) => {
-            let program = text.split(" hook ").next().unwrap_or_default().trim_matches(['\'', '"', ' ']);
-            names(program, PROGRAM)
-        }
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,6 +176,8 @@ mod tests {
     use bir_hosts::config::Scope;
     use bir_model::Format;
     use serde_json::json;
+
+    const COPILOT: Host = Host::CopilotCli;
 
     fn element(program: &str) -> Value {
         json!({"hooks": [{"type": "command", "command": program, "args": ["hook", "Stop"]}]})
@@ -205,7 +189,12 @@ mod tests {
         let (new, old, theirs) =
             (element("/new/bir-hooks"), element("/old/bir-hooks"), element("/usr/bin/say"));
         let run = |there: Vec<Value>, ours: &[&HookRecord]| {
-            appended(&json!({"hooks": {"Stop": there}}), vec![(to.clone(), new.clone())], ours)
+            appended(
+                Host::ClaudeCode,
+                &json!({"hooks": {"Stop": there}}),
+                vec![(to.clone(), new.clone())],
+                ours,
+            )
         };
         let (edits, hooks, outcome) = run(vec![theirs.clone()], &[]).unwrap();
         assert_eq!(edits, [Edit::Append { to: to.clone(), value: new.clone() }]);
@@ -216,14 +205,7 @@ mod tests {
         assert_eq!(edits, [Edit::Set { at: to.index(0), value: new.clone() }]);
         assert_eq!(outcome, Outcome::Renewed);
         assert_eq!(run(vec![old], &[]).unwrap_err().code, "foreign");
-        assert!(appended(&json!({"hooks": {"Stop": {}}}), vec![(to, new)], &[]).is_err());
-    }
-
-    #[test]
-    fn a_line_for_a_shell_calls_us_too() {
-        assert!(calls_us(&json!({"command": "'/opt/a b/bir-hooks' hook Stop --host codex"})));
-        assert!(!calls_us(&json!({"command": "echo bir-hooks hook Stop"})));
-        assert!(!calls_us(&json!({"command": "/opt/bir-hooks/other hook Stop"})));
+        assert!(appended(Host::ClaudeCode, &json!({"hooks": {"Stop": {}}}), vec![(to, new)], &[]).is_err());
     }
 
     #[test]
@@ -247,14 +229,15 @@ mod tests {
                 made: vec![],
             }],
         };
-        let older = br#"{"exec": "/old/bir-hooks"}"#;
-        assert_eq!(own(None, "new", None), Outcome::Wrapped);
-        assert_eq!(own(Some(b"new"), "new", None), Outcome::Already);
-        assert_eq!(own(Some(b"older"), "new", Some(&record(b"older"))), Outcome::Renewed);
-        assert_eq!(own(Some(older), "new", None), Outcome::Renewed);
+        let older = bir_hosts::hooks(COPILOT, "/old/bir-hooks").unwrap().text;
+        let older = older.as_bytes();
+        assert_eq!(own(COPILOT, None, "new", None), Outcome::Wrapped);
+        assert_eq!(own(COPILOT, Some(b"new"), "new", None), Outcome::Already);
+        assert_eq!(own(COPILOT, Some(b"older"), "new", Some(&record(b"older"))), Outcome::Renewed);
+        assert_eq!(own(COPILOT, Some(older), "new", None), Outcome::Renewed);
         for (now, record) in [(&b"theirs"[..], None), (older, Some(record(b"something else")))] {
             assert!(
-                matches!(own(Some(now), "new", record.as_ref()), Outcome::Left(refusal) if refusal.code == "foreign")
+                matches!(own(COPILOT, Some(now), "new", record.as_ref()), Outcome::Left(refusal) if refusal.code == "foreign")
             );
         }
     }

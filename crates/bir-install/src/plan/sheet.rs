@@ -4,7 +4,7 @@ use crate::ledger::Hash;
 use crate::survey::{ReadFile, read_file};
 use bir_edit::Document;
 use bir_hosts::config::{ConfigFile, Role, Scope};
-use bir_model::{Edit, Format, Place, Step};
+use bir_model::{Edit, Format, Place};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -206,81 +206,10 @@ pub(crate) fn missing_dirs(path: &Path) -> Vec<PathBuf> {
     missing
 }
 
-/// Carries an edit out on values alone: what a file would say.
-pub(crate) fn apply(document: &mut Value, edit: &Edit) {
-    match edit {
-        Edit::Set { at, value } => {
-            if let Some(slot) = slot(document, &at.0) {
-                *slot = value.clone();
-            }
-        }
-        Edit::Append { to, value } => {
-            if let Some(slot) = slot(document, &to.0) {
-                if slot.is_null() {
-                    *slot = Value::Array(Vec::new());
-                }
-                if let Value::Array(items) = slot {
-                    items.push(value.clone());
-                }
-            }
-        }
-        Edit::Remove { at } => {
-            let Some((last, above)) = at.0.split_last() else { return };
-            match (slot_there(document, above), last) {
-                (Some(Value::Object(members)), Step::Key(key)) => {
-                    members.shift_remove(key);
-                }
-                (Some(Value::Array(items)), Step::Index(index)) if *index < items.len() => {
-                    items.remove(*index);
-                }
-                _ => {}
-            }
-        }
-    }
-}
-
-/// What stands at a place, made where it is absent.
-fn slot<'v>(value: &'v mut Value, steps: &[Step]) -> Option<&'v mut Value> {
-    let Some((first, rest)) = steps.split_first() else { return Some(value) };
-    match first {
-        Step::Key(key) => {
-            if value.is_null() {
-                *value = Value::Object(serde_json::Map::new());
-            }
-            slot(value.as_object_mut()?.entry(key.clone()).or_insert(Value::Null), rest)
-        }
-        Step::Index(index) => slot(value.get_mut(index)?, rest),
-    }
-}
-
-fn slot_there<'v>(value: &'v mut Value, steps: &[Step]) -> Option<&'v mut Value> {
-    steps.iter().try_fold(value, |value, step| match step {
-        Step::Key(key) => value.get_mut(key),
-        Step::Index(index) => value.get_mut(index),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
-
-    #[test]
-    fn edits_are_carried_out_on_values() {
-        let mut value = json!({"a": {"b": 1, "c": 2}, "list": [1, 2]});
-        for edit in [
-            Edit::Set { at: Place::keys(["a", "b"]), value: json!(3) },
-            Edit::Set { at: Place::keys(["x", "y"]), value: json!({}) },
-            Edit::Append { to: Place::keys(["list"]), value: json!(3) },
-            Edit::Append { to: Place::keys(["new", "list"]), value: json!(1) },
-            Edit::Remove { at: Place::keys(["a", "c"]) },
-            Edit::Remove { at: Place::keys(["list"]).index(0) },
-            Edit::Remove { at: Place::keys(["none", "at", "all"]) },
-        ] {
-            apply(&mut value, &edit);
-        }
-        assert_eq!(value, json!({"a": {"b": 3}, "list": [2, 3], "x": {"y": {}}, "new": {"list": [1]}}));
-    }
 
     #[test]
     fn what_is_made_for_an_edit_is_known() {
