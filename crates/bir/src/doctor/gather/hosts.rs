@@ -2,9 +2,10 @@
 
 use super::programs::Programs;
 use super::user_home;
-use crate::programs::{HOOKS, PROXY};
+use crate::programs::{self, HOOKS, PROXY};
 use bir_hosts::Host;
-use bir_hosts::config::{self, ConfigFile, Machine, Role, Scope, System};
+use bir_hosts::config::{self, ConfigFile, FoundFile, Machine, Role, Scope, System};
+use bir_install::codex_trust::{self, Wanted};
 use bir_install::doctor::Finding;
 use bir_install::doctor::entries::{self, Entry};
 use bir_install::doctor::hooks::{self, Hook, Trusted};
@@ -29,13 +30,13 @@ pub(super) struct Hosts {
 pub(super) fn look(project: &Path, ledger: &Ledger) -> Hosts {
     let Some(home) = user_home() else { return Hosts::default() };
     let surveyed = read(home, project);
-    let mut programs = Programs::default();
+    let mut known_programs = Programs::default();
     let entries = entries::of(&surveyed, ledger);
     let mut uses: Vec<Use> = entries
         .iter()
         .filter_map(|entry| {
             let path = entry.proxy.clone()?;
-            let program = programs.of(&path, PROXY);
+            let program = known_programs.of(&path, PROXY);
             let (file, host) = (entry.file.clone(), entry.host.clone());
             Some(Use { path, program, file, host, server: Some(entry.server.clone()) })
         })
@@ -43,7 +44,7 @@ pub(super) fn look(project: &Path, ledger: &Ledger) -> Hosts {
     let hooks: Vec<Hook> = surveyed.hosts.iter().flat_map(hooks_of).collect();
     for hook in hooks.iter().filter(|hook| hook.is_ours()) {
         let (path, host, file) = (hook.program.clone(), hook.host.clone(), hook.file.clone());
-        uses.push(Use { program: programs.of(&path, HOOKS), path, file, host, server: None });
+        uses.push(Use { program: known_programs.of(&path, HOOKS), path, file, host, server: None });
     }
     let known: BTreeSet<&PathBuf> = ledger.files.iter().map(|file| &file.path).collect();
     let broken = surveyed.hosts.iter().flat_map(|host| {
@@ -54,8 +55,8 @@ pub(super) fn look(project: &Path, ledger: &Ledger) -> Hosts {
         })
     });
     let broken = broken.collect();
-    let trusted =
-        surveyed.hosts.iter().filter(|host| host.host == Some(Host::Codex)).flat_map(trusted_of).collect();
+    let codex = surveyed.hosts.iter().filter(|host| host.host == Some(Host::Codex));
+    let trusted = codex.flat_map(|host| trusted_of(host, project)).collect();
     Hosts { entries, uses, hooks, trusted, broken }
 }
 
@@ -99,16 +100,31 @@ fn hooks_of(host: &HostSurvey) -> Vec<Hook> {
         .collect()
 }
 
-/// Our hooks of Codex, with what its configuration says of them.
-fn trusted_of(host: &HostSurvey) -> Vec<Trusted> {
+/// Our hooks of Codex, with what its configuration says of them, and Codex itself where it is there.
+fn trusted_of(host: &HostSurvey, project: &Path) -> Vec<Trusted> {
     let said =
         |name: &'static str| host.found.files.iter().filter(move |found| found.file.path.ends_with(name));
     // The user's configuration holds what the user trusts.
     let config = said("config.toml").find(|found| found.file.scope == Scope::User);
-    let hooks = said("hooks.json");
-    hooks
-        .flat_map(|found| hooks::trusted(&found.file.path, &found.value, config.map(|found| &found.value)))
-        .collect()
+    let of_file = |found: &FoundFile| {
+        let mut hooks = hooks::trusted(&found.file.path, &found.value, config.map(|found| &found.value));
+        let program = programs::on_path("codex").filter(|_| !hooks.is_empty());
+        if let (Some(program), Some(config)) = (program, config) {
+            let wanted = Wanted {
+                hooks_file: found.file.path.clone(),
+                scope: found.file.scope,
+                config: config.file.path.clone(),
+                project: project.to_path_buf(),
+                commands: hooks.iter().map(|hook| hook.command.clone()).collect(),
+            };
+            // One that does not answer says nothing against what stands there.
+            if let Ok(said) = codex_trust::hashes(&program, &wanted) {
+                hooks::compare(&mut hooks, &said);
+            }
+        }
+        hooks
+    };
+    said("hooks.json").flat_map(of_file).collect()
 }
 
 /// A file of the ledger as it is now.
