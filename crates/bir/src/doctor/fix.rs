@@ -10,7 +10,9 @@ use crate::programs;
 use bir_control_client::projects;
 use bir_hosts::config::Scope;
 use bir_install::doctor::Code;
-use bir_install::operation::{Mended, Mender, Mending, repair};
+use bir_install::operation::repair;
+use bir_install::survey::Modules;
+use bir_install::undo::ByEntries;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -43,7 +45,7 @@ pub(super) fn mend(home: &Home, report: &Report) -> Vec<Done> {
         done.push(Done::of(what, close(&home.dir).map_err(|e| e.to_string())));
     }
     if has(Code::InstallInterrupted) {
-        done.push(match repair(&home.dir, &Untold) {
+        done.push(match repair(&home.dir, &ByEntries(&Modules::all())) {
             Ok(Some(mended)) => Done { what: mended, well: true },
             Ok(None) => Done { what: "nothing was left of the interrupted install".into(), well: true },
             Err(e) => Done::of("the interrupted install is mended", Err(e.to_string())),
@@ -148,13 +150,4 @@ fn close(dir: &Path) -> std::io::Result<()> {
 #[cfg(not(unix))]
 fn close(_: &Path) -> std::io::Result<()> {
     Ok(())
-}
-
-/// What another program has written since is left to whoever uninstalls.
-struct Untold;
-
-impl Mender for Untold {
-    fn mend(&self, _: &Mending<'_>) -> Mended {
-        Mended::Unclear("another program has written it since; bir uninstall takes out what is left".into())
-    }
 }

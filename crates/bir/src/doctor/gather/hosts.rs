@@ -4,7 +4,7 @@ use super::programs::Programs;
 use super::user_home;
 use crate::programs::{self, HOOKS, PROXY};
 use bir_hosts::Host;
-use bir_hosts::config::{self, ConfigFile, FoundFile, Machine, Role, Scope, System};
+use bir_hosts::config::{ConfigFile, FoundFile, Machine, Role, Scope, System};
 use bir_install::codex_trust::{self, Wanted};
 use bir_install::doctor::Finding;
 use bir_install::doctor::entries::{self, Entry};
@@ -29,7 +29,7 @@ pub(super) struct Hosts {
 
 pub(super) fn look(project: &Path, ledger: &Ledger) -> Hosts {
     let Some(home) = user_home() else { return Hosts::default() };
-    let surveyed = read(home, project);
+    let surveyed = read(home, project, ledger);
     let mut known_programs = Programs::default();
     let entries = entries::of(&surveyed, ledger);
     let mut uses: Vec<Use> = entries
@@ -61,7 +61,7 @@ pub(super) fn look(project: &Path, ledger: &Ledger) -> Hosts {
 }
 
 /// The files of every host that is there.
-fn read(home: PathBuf, project: &Path) -> Survey {
+fn read(home: PathBuf, project: &Path, ledger: &Ledger) -> Survey {
     let system = if cfg!(windows) {
         System::Windows
     } else if cfg!(target_os = "macos") {
@@ -71,8 +71,15 @@ fn read(home: PathBuf, project: &Path) -> Survey {
     };
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let machine = Machine { home, system, variable: &variable };
-    let modules = Modules { hosts: Host::ALL.into_iter().filter_map(config::of).collect(), file: None };
-    survey(&modules, &machine, project, &[], &[])
+    let modules = Modules::all();
+    let mut all = survey(&modules, &machine, project, &[], &[]);
+    // Files that `--config` named once are known by the ledger alone.
+    let named = ledger.files.iter().filter(|file| file.host == name_of(None));
+    let named: Vec<PathBuf> = named.map(|file| file.path.clone()).collect();
+    if !named.is_empty() {
+        all.hosts.extend(survey(&modules, &machine, project, &[], &named).hosts);
+    }
+    all
 }
 
 /// The recorders that a host's files of hooks start.
