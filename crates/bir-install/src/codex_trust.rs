@@ -75,6 +75,15 @@ pub fn give(program: &Path, wanted: &Wanted) -> Result<Given, TrustError> {
     Ok(Given { before, after, set: trusted.into_iter().map(member).collect() })
 }
 
+/// The hash that each of our hooks would have to be trusted with, by its key. Blocks for at most [`BUDGET`]; nothing is changed.
+///
+/// # Errors
+///
+/// [`TrustError`].
+pub fn hashes(program: &Path, wanted: &Wanted) -> Result<Vec<(String, String)>, TrustError> {
+    server::hashes(program, wanted)
+}
+
 /// Puts what was given into the ledger. `now`: ms since the Unix epoch.
 ///
 /// # Errors

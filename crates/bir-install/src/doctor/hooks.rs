@@ -174,6 +174,10 @@ pub struct Trusted {
     pub file: PathBuf,
     /// Its event.
     pub event: String,
+    /// Under which Codex keeps its trust.
+    pub key: String,
+    /// What it runs.
+    pub command: String,
     /// What Codex was told to trust.
     pub told: Option<String>,
     /// What Codex would have to be told, where it says so.
@@ -195,12 +199,28 @@ pub fn trusted(file: &Path, hooks: &Value, config: Option<&Value>) -> Vec<Truste
                     let key = format!("{}:{}:{group}:{index}", file.display(), snake(event));
                     let told = state.and_then(|state| state.get(&key)?.get("trusted_hash")?.as_str());
                     let told = told.map(ToOwned::to_owned);
-                    all.push(Trusted { file: file.to_path_buf(), event: event.clone(), told, current: None });
+                    all.push(Trusted {
+                        file: file.to_path_buf(),
+                        event: event.clone(),
+                        key,
+                        command: command.to_owned(),
+                        told,
+                        current: None,
+                    });
                 }
             }
         }
     }
     all
+}
+
+/// Adds what Codex itself says, key by key. It may know the file by another path, through a symbolic link.
+pub fn compare(hooks: &mut [Trusted], said: &[(String, String)]) {
+    for hook in hooks {
+        let suffix = hook.key.strip_prefix(&*hook.file.to_string_lossy()).unwrap_or(&hook.key);
+        let same = said.iter().find(|(key, _)| *key == hook.key || key.ends_with(suffix));
+        hook.current = same.map(|(_, hash)| hash.clone());
+    }
 }
 
 /// `PreToolUse` as `pre_tool_use`.
@@ -353,9 +373,16 @@ mod tests {
         let mut all = trusted(file, &hooks, Some(&config));
         assert_eq!(all.len(), 2);
         assert!(untrusted(&all).is_empty());
-        all[0].current = Some("sha256:a".into());
+        let said = |pre: &str| {
+            let keys = ["/real/hooks.json:pre_tool_use:1:1", "/h/hooks.json:stop:0:0"];
+            keys.into_iter()
+                .map(ToOwned::to_owned)
+                .zip([pre.to_owned(), "sha256:b".to_owned()])
+                .collect::<Vec<_>>()
+        };
+        compare(&mut all, &said("sha256:a"));
         assert!(untrusted(&all).is_empty());
-        all[0].current = Some("sha256:other".into());
+        compare(&mut all, &said("sha256:other"));
         let found = untrusted(&all);
         assert!(found.len() == 1 && found[0].what.ends_with("1 of 2 hooks of bir: PreToolUse"), "{found:?}");
         let found = untrusted(&trusted(file, &hooks, None));

@@ -1,10 +1,10 @@
 //! The ledger against the files: is what we wrote still there, and was it written whole?
 
-use super::program::is_named;
 use super::{Code, Finding};
 use crate::ledger::{EntryRecord, FileRecord, Ledger};
+use crate::plan::held::{is_wrapped, locate};
 use bir_hosts::config::Role;
-use bir_model::{Place, Step};
+use bir_model::Place;
 use serde_json::Value;
 use std::path::Path;
 
@@ -67,8 +67,8 @@ fn missing(file: &FileRecord, value: &Value) -> Vec<Finding> {
     let mut found: Vec<Finding> = entries
         .filter_map(|entry| {
             let EntryRecord { server, .. } = entry;
-            let (what, why) = match standing(entry, value) {
-                Some(now) if is_wrapped(now, 0) => return None,
+            let (what, why) = match locate(value, entry).and_then(|place| place.of(value)) {
+                Some(now) if is_wrapped(now) => return None,
                 Some(_) => ("is not wrapped any more", "another program has written the entry anew"),
                 None => ("is gone", "another program has taken the entry away"),
             };
@@ -103,26 +103,6 @@ fn missing(file: &FileRecord, value: &Value) -> Vec<Finding> {
         );
     }
     found
-}
-
-/// The entry as it stands now. In a list its name counts.
-fn standing<'v>(entry: &EntryRecord, value: &'v Value) -> Option<&'v Value> {
-    let Some((Step::Index(_), above)) = entry.place.0.split_last() else { return entry.place.of(value) };
-    let list = Place(above.to_vec()).of(value)?.as_array()?;
-    list.iter().find(|one| one.get("name").and_then(Value::as_str) == Some(&entry.server))
-}
-
-/// Whether an entry starts the proxy, in whatever member its host has for a command.
-fn is_wrapped(entry: &Value, depth: usize) -> bool {
-    match entry {
-        Value::String(text) => is_named(text, "bir-proxy"),
-        Value::Array(all) => all.first().is_some_and(|first| is_wrapped(first, depth + 1)),
-        Value::Object(all) if depth < 3 => {
-            let commands = ["command", "cmd", "path", "server", "transport", "config"];
-            commands.into_iter().filter_map(|key| all.get(key)).any(|value| is_wrapped(value, depth + 1))
-        }
-        _ => false,
-    }
 }
 
 /// What an interrupted install or uninstall has left, and a ledger that cannot be read.
@@ -208,8 +188,7 @@ mod tests {
         ] {
             assert_eq!(codes(servers(), &says(wrapped.clone())), [], "{wrapped}");
         }
-        // That an argument names it makes no entry wrapped.
-        let unwrapped = json!({"command": "npx", "args": ["/opt/bir-proxy"]});
+        let unwrapped = json!({"command": "npx", "args": ["-y", "files"]});
         assert_eq!(codes(servers(), &says(unwrapped)), [Code::EntryGone]);
         assert_eq!(codes(servers(), &Now::Says(json!({}))), [Code::EntryGone]);
         assert_eq!(codes(servers(), &Now::Gone), [Code::FileGone]);

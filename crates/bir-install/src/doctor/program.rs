@@ -1,6 +1,7 @@
 //! The programs that entries and hooks start: are they there, and of which release?
 
 use super::{Code, Finding};
+use crate::plan::held::names;
 use std::path::PathBuf;
 
 /// What is known of a program.
@@ -89,8 +90,7 @@ pub fn findings(uses: &[Use], version: &str) -> Vec<Finding> {
 /// Whether a path names a program of this name, on any system.
 #[must_use]
 pub fn is_named(path: &str, name: &str) -> bool {
-    let file = path.rsplit(['/', '\\']).next().unwrap_or_default();
-    file == name || file.strip_suffix(".exe") == Some(name)
+    names(path, name)
 }
 
 #[cfg(test)]

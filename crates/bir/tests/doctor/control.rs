@@ -1,11 +1,10 @@
 //! A control server that is dead, old, stopped, or somebody else; and calls that no proxy saw.
 
+use crate::common::stub::{Reply, Stub};
 use crate::patient::Patient;
-use crate::stub;
 use bir_control_client::stopped_file;
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
-use stub::{Reply, Stub};
 
 /// The number of a process that has ended.
 fn dead() -> u32 {

@@ -5,7 +5,7 @@ use bir_control_client::Seen;
 use bir_control_client::seen::{SeenProxy, SeenSession};
 use bir_hosts::config::Memo;
 use serde_json::{Value, json};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn a_program_that_is_gone_after_an_upgrade() {

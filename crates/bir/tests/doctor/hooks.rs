@@ -81,6 +81,35 @@ fn codex_does_not_trust_them() {
 }
 
 #[test]
+fn codex_would_trust_another_text() {
+    let mut patient = Patient::healthy();
+    let file = patient.home.join(".codex/hooks.json");
+    let command = format!("'{}' hook Stop --host codex", patient.home.join("bin/bir-hooks").display());
+    let hooks = json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}});
+    patient.write(&file, &hooks.to_string());
+    let key = format!("{}:stop:0:0", file.display());
+    let config = format!("[hooks.state.\"{key}\"]\ntrusted_hash = \"sha256:old\"\n");
+    patient.write(&patient.home.join(".codex/config.toml"), &config);
+    patient.finds(&[]);
+    // A Codex that is there, and lists it.
+    let codex = patient.program("codex", "1.0.0");
+    let answers = |patient: &Patient, hash: &str| {
+        let hook = json!({"command": command, "sourcePath": file, "key": key, "currentHash": hash, "trustStatus": "modified"});
+        let listed = json!({"id": 2, "result": {"data": [{"hooks": [hook]}]}}).to_string();
+        let script = format!(
+            "#!/bin/sh\nread -r a\necho '{{\"id\":1,\"result\":{{}}}}'\nread -r b\nread -r c\ncat <<'END'\n{listed}\nEND\n"
+        );
+        patient.write(&codex, &script);
+    };
+    let path = format!("{}:/usr/bin:/bin", patient.home.join("bin").display());
+    answers(&patient, "sha256:new");
+    patient.variables.push(("PATH", path));
+    patient.finds(&["untrusted-hook"]);
+    answers(&patient, "sha256:old");
+    patient.finds(&[]);
+}
+
+#[test]
 fn hooks_of_a_directory_above_do_not_count_without_git() {
     let mut patient = Patient::healthy();
     std::fs::remove_dir(patient.project.join(".git")).unwrap();

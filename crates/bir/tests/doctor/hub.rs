@@ -1,7 +1,7 @@
 //! A hub that is away, refuses, or lives in another time; and what it knows of tools.
 
+use crate::common::stub::{Reply, Stub, health};
 use crate::patient::Patient;
-use crate::stub::{Reply, Stub, health};
 use serde_json::json;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;

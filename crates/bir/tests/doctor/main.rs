@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![cfg(unix)]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod control;
 mod entries;
 mod hooks;
@@ -11,8 +13,6 @@ mod install;
 mod patient;
 mod projects;
 mod state;
-#[path = "../common/stub.rs"]
-mod stub;
 
 use bir_install::doctor::Code;
 use patient::Patient;

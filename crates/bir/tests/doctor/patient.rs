@@ -6,7 +6,7 @@ use bir_hosts::{Host, hooks};
 use bir_install::ledger::{EntryRecord, FileRecord, Hash, HookRecord, Layer, Ledger, VERSION};
 use bir_model::{Format, Place};
 use serde_json::{Value, json};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -1,7 +1,7 @@
 //! The state directory, the off switch, and where home is.
 
 use crate::patient::Patient;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn the_configuration_is_not_understood() {

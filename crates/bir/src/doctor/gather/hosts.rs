@@ -2,9 +2,10 @@
 
 use super::programs::Programs;
 use super::user_home;
-use crate::programs::{HOOKS, PROXY};
+use crate::programs::{self, HOOKS, PROXY};
 use bir_hosts::Host;
-use bir_hosts::config::{self, ConfigFile, Machine, Role, Scope, System};
+use bir_hosts::config::{ConfigFile, FoundFile, Machine, Role, Scope, System};
+use bir_install::codex_trust::{self, Wanted};
 use bir_install::doctor::Finding;
 use bir_install::doctor::entries::{self, Entry};
 use bir_install::doctor::hooks::{self, Hook, Trusted};
@@ -28,14 +29,14 @@ pub(super) struct Hosts {
 
 pub(super) fn look(project: &Path, ledger: &Ledger) -> Hosts {
     let Some(home) = user_home() else { return Hosts::default() };
-    let surveyed = read(home, project);
-    let mut programs = Programs::default();
+    let surveyed = read(home, project, ledger);
+    let mut known_programs = Programs::default();
     let entries = entries::of(&surveyed, ledger);
     let mut uses: Vec<Use> = entries
         .iter()
         .filter_map(|entry| {
             let path = entry.proxy.clone()?;
-            let program = programs.of(&path, PROXY);
+            let program = known_programs.of(&path, PROXY);
             let (file, host) = (entry.file.clone(), entry.host.clone());
             Some(Use { path, program, file, host, server: Some(entry.server.clone()) })
         })
@@ -43,7 +44,7 @@ pub(super) fn look(project: &Path, ledger: &Ledger) -> Hosts {
     let hooks: Vec<Hook> = surveyed.hosts.iter().flat_map(hooks_of).collect();
     for hook in hooks.iter().filter(|hook| hook.is_ours()) {
         let (path, host, file) = (hook.program.clone(), hook.host.clone(), hook.file.clone());
-        uses.push(Use { program: programs.of(&path, HOOKS), path, file, host, server: None });
+        uses.push(Use { program: known_programs.of(&path, HOOKS), path, file, host, server: None });
     }
     let known: BTreeSet<&PathBuf> = ledger.files.iter().map(|file| &file.path).collect();
     let broken = surveyed.hosts.iter().flat_map(|host| {
@@ -54,13 +55,13 @@ pub(super) fn look(project: &Path, ledger: &Ledger) -> Hosts {
         })
     });
     let broken = broken.collect();
-    let trusted =
-        surveyed.hosts.iter().filter(|host| host.host == Some(Host::Codex)).flat_map(trusted_of).collect();
+    let codex = surveyed.hosts.iter().filter(|host| host.host == Some(Host::Codex));
+    let trusted = codex.flat_map(|host| trusted_of(host, project)).collect();
     Hosts { entries, uses, hooks, trusted, broken }
 }
 
 /// The files of every host that is there.
-fn read(home: PathBuf, project: &Path) -> Survey {
+fn read(home: PathBuf, project: &Path, ledger: &Ledger) -> Survey {
     let system = if cfg!(windows) {
         System::Windows
     } else if cfg!(target_os = "macos") {
@@ -70,8 +71,15 @@ fn read(home: PathBuf, project: &Path) -> Survey {
     };
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let machine = Machine { home, system, variable: &variable };
-    let modules = Modules { hosts: Host::ALL.into_iter().filter_map(config::of).collect(), file: None };
-    survey(&modules, &machine, project, &[], &[])
+    let modules = Modules::all();
+    let mut all = survey(&modules, &machine, project, &[], &[]);
+    // Files that `--config` named once are known by the ledger alone.
+    let named = ledger.files.iter().filter(|file| file.host == name_of(None));
+    let named: Vec<PathBuf> = named.map(|file| file.path.clone()).collect();
+    if !named.is_empty() {
+        all.hosts.extend(survey(&modules, &machine, project, &[], &named).hosts);
+    }
+    all
 }
 
 /// The recorders that a host's files of hooks start.
@@ -99,16 +107,31 @@ fn hooks_of(host: &HostSurvey) -> Vec<Hook> {
         .collect()
 }
 
-/// Our hooks of Codex, with what its configuration says of them.
-fn trusted_of(host: &HostSurvey) -> Vec<Trusted> {
+/// Our hooks of Codex, with what its configuration says of them, and Codex itself where it is there.
+fn trusted_of(host: &HostSurvey, project: &Path) -> Vec<Trusted> {
     let said =
         |name: &'static str| host.found.files.iter().filter(move |found| found.file.path.ends_with(name));
     // The user's configuration holds what the user trusts.
     let config = said("config.toml").find(|found| found.file.scope == Scope::User);
-    let hooks = said("hooks.json");
-    hooks
-        .flat_map(|found| hooks::trusted(&found.file.path, &found.value, config.map(|found| &found.value)))
-        .collect()
+    let of_file = |found: &FoundFile| {
+        let mut hooks = hooks::trusted(&found.file.path, &found.value, config.map(|found| &found.value));
+        let program = programs::on_path("codex").filter(|_| !hooks.is_empty());
+        if let (Some(program), Some(config)) = (program, config) {
+            let wanted = Wanted {
+                hooks_file: found.file.path.clone(),
+                scope: found.file.scope,
+                config: config.file.path.clone(),
+                project: project.to_path_buf(),
+                commands: hooks.iter().map(|hook| hook.command.clone()).collect(),
+            };
+            // One that does not answer says nothing against what stands there.
+            if let Ok(said) = codex_trust::hashes(&program, &wanted) {
+                hooks::compare(&mut hooks, &said);
+            }
+        }
+        hooks
+    };
+    said("hooks.json").flat_map(of_file).collect()
 }
 
 /// A file of the ledger as it is now.
