@@ -43,7 +43,7 @@ pub fn wrap(
     if let Some(taken) = env.and_then(|env| env.keys().find(|name| is_the_proxys(name))) {
         return Err(Refusal::new(
             "variable",
-            format!("its environment sets `{taken}`, which the proxy reads; take it out"),
+            format!("its environment sets `{taken}`, which the proxy would keep for itself; take it out"),
         ));
     }
     let mut front = vec![
@@ -112,9 +112,9 @@ fn scope_word(scope: Scope) -> Result<&'static str, Refusal> {
     }
 }
 
-/// Variables that the proxy itself would take for its own.
+/// Variables that the proxy takes for its own, and hands on to no server.
 fn is_the_proxys(name: &str) -> bool {
-    name.starts_with("BIR_UPSTREAM_") || name.starts_with("BIR_PROXY_") || name == "BIR_OFF"
+    name.starts_with("BIR_")
 }
 
 /// Whether a server is one that is wrapped at all.
@@ -219,7 +219,7 @@ mod tests {
         };
         for (entry, code) in [
             (json!({ "command": "x", "env": { "BIR_UPSTREAM_HEADERS": "s3cret" } }), "variable"),
-            (json!({ "command": "x", "env": { "BIR_OFF": "1" } }), "variable"),
+            (json!({ "command": "x", "env": { "BIR_HOME": "s3cret" } }), "variable"),
             (json!({ "command": "x", "env": "s3cret" }), "shape"),
             (json!({ "command": "x", "headersHelper": "y" }), "shape"),
             (remote(json!({ "env": { "BIR_UPSTREAM_URL": "s3cret" } })), "variable"),
