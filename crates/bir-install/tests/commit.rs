@@ -96,7 +96,8 @@ fn attributes_are_kept() {
 
 #[test]
 fn what_may_not_be_written_is_refused_before_anything_is_done() {
-    let cases: [(&str, fn(&Path)); 5] = [
+    type Case = (&'static str, fn(&Path));
+    let cases: [Case; 5] = [
         ("marked read-only", |path| {
             fs::set_permissions(path, fs::Permissions::from_mode(0o444)).unwrap();
         }),
@@ -156,7 +157,7 @@ fn a_file_that_is_not_as_it_was_read_is_not_touched() {
 #[test]
 fn another_program_is_faster_at_any_step() {
     for plain in [false, true] {
-        for at in 0..400 {
+        for at in 0.. {
             let dir = tempfile::tempdir().unwrap();
             let root = dir.path();
             world(root);
@@ -177,9 +178,6 @@ fn another_program_is_faster_at_any_step() {
             let operation = install(root, "one", &files(root));
             let done = commit_on(&disk, &state(root), &operation, &Lines);
             let text = fs::read_to_string(&files(root)[2]).unwrap();
-            if at == 399 || text.contains("token") {
-                break;
-            }
             if *exposed.lock().unwrap() {
                 continue;
             }
