@@ -1,6 +1,8 @@
 //! Edits of JSON in the shapes that people and programs write it in: what comes out, byte for byte, and what taking the edit back
 //! leaves.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+
 use bir_edit::{Document, EditError};
 use bir_model::{Edit, Format, Place, Step};
 use serde_json::{Value, json};
