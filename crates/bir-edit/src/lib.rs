@@ -12,10 +12,13 @@
 
 #![forbid(unsafe_code)]
 
+mod after;
 mod check;
 mod editor;
+mod flow;
 mod form;
 mod json;
+mod splice;
 mod toml;
 mod yaml;
 
