@@ -14,9 +14,7 @@ use std::ops::Range;
 use super::layout::{self, behind};
 use super::style::Style;
 use super::tree::Node;
-
-/// Text in place of a stretch of the old one.
-pub(super) type Splice = (Range<usize>, String);
+use crate::splice::Splice;
 
 /// Where a new item goes, which is written then.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,8 +33,8 @@ pub(super) struct Slot {
 impl Slot {
     /// The splices that put an item there.
     pub(super) fn fill(self, item: &str) -> Vec<Splice> {
-        let mut splices: Vec<Splice> = self.comma.map(|at| (at..at, ",".to_owned())).into_iter().collect();
-        splices.push((self.at..self.at, format!("{}{item}{}", self.before, self.after)));
+        let mut splices: Vec<Splice> = self.comma.map(|at| Splice::insert(at, ",")).into_iter().collect();
+        splices.push(Splice::insert(self.at, format!("{}{item}{}", self.before, self.after)));
         splices
     }
 }
