@@ -53,16 +53,27 @@ impl Json {
                 }
                 None => {
                     let Step::Key(key) = step else { return Err(EditError::Unfaithful) };
+                    let value = made(at.0.get(depth + 1..).unwrap_or_default(), value, append);
+                    if self.is_null(node) {
+                        return Ok(self.replaced(
+                            root,
+                            node,
+                            &made(std::slice::from_ref(step), &value, false),
+                            flat,
+                        ));
+                    }
                     if !matches!(node.kind, Kind::Object(_)) {
                         return Err(EditError::Unfaithful);
                     }
-                    let value = made(at.0.get(depth + 1..).unwrap_or_default(), value, append);
                     return Ok(self.inserted(root, node, Some(key), &value, flat));
                 }
             }
         }
         match node.kind {
             Kind::Array(_) if append => Ok(self.inserted(root, node, None, value, flat)),
+            Kind::Scalar if append && self.is_null(node) => {
+                Ok(self.replaced(root, node, &made(&[], value, true), flat))
+            }
             _ => Err(EditError::Unfaithful),
         }
     }

@@ -52,11 +52,19 @@ fn behind_last(text: &str, holder: &Node, last: &Range<usize>, style: &Style) ->
     let own_line = layout::begins_line(text, last.start);
     let after = if found.comma.is_some() { ",".to_owned() } else { String::new() };
     if own_line || found.line_comment {
-        let (indentation, end) = if own_line {
-            let start = layout::line_start(text, last.start);
-            (layout::indentation(text, last.start).to_owned(), &text[layout::line_end_before(text, start)])
+        let indentation = if own_line {
+            layout::indentation(text, last.start).to_owned()
         } else {
-            (format!("{}{}", layout::indentation(text, holder.span.end - 1), style.unit), style.end)
+            format!("{}{}", layout::indentation(text, holder.span.end - 1), style.unit)
+        };
+        // The line above keeps its own end, where lines end in two ways.
+        let rest = &text[layout::behind_spaces(text, found.end)..];
+        let above = &text[layout::line_end_before(text, layout::line_start(text, last.start))];
+        let end = match (rest.starts_with("\r\n"), rest.starts_with('\n')) {
+            (true, _) => "\r\n",
+            (_, true) => "\n",
+            _ if own_line => above,
+            _ => style.end,
         };
         return Slot {
             comma: found.comma.is_none().then_some(last.end),
