@@ -216,7 +216,7 @@ fn refused(error: &ParseError) -> EditError {
         ParseErrorKind::UnterminatedCommentBlock => "a comment that does not end",
         ParseErrorKind::String(_) => "a text that does not end, or an escape that JSON does not know",
         ParseErrorKind::UnexpectedWord => "a word without quotes",
-        _ => "no JSON",
+        _ => "something that is no JSON",
     };
     EditError::Syntax(format!("line {}, column {}: {what}", error.line_display(), error.column_display()))
 }
@@ -261,7 +261,7 @@ mod tests {
             ("{} {}", true, "line 1, column 4: something behind the end of the JSON"),
             ("{a: 1}", true, "line 1, column 2: a key without quotes"),
             ("{\"a\": 'sk-1'}", true, "line 1, column 7: a text in single quotes"),
-            ("{\"a\": sk-1}", true, "line 1, column 7: a word without quotes"),
+            ("{\"a\": sk-1}", true, "line 1, column 7: something that is no JSON"),
             (
                 "{\"a\": \"sk-1",
                 true,
@@ -273,7 +273,7 @@ mod tests {
                 "line 1, column 8: a text that does not end, or an escape that JSON does not know",
             ),
             ("/* x", true, "line 1, column 1: a comment that does not end"),
-            ("{\"a\":}", true, "line 1, column 6: no JSON"),
+            ("{\"a\":}", true, "line 1, column 6: something that is no JSON"),
         ] {
             assert_eq!(read(text, comments).unwrap_err().to_string(), expected, "{text}");
         }

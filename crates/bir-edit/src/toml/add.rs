@@ -68,7 +68,10 @@ fn to_table(
 ) -> Result<Splice, EditError> {
     let header = layout.header(holder);
     let headers = layout.below(holder).any(|(_, statement)| matches!(statement.kind, Kind::Header));
-    if !headers && !holder.0.is_empty() {
+    let dots = layout
+        .below(holder)
+        .any(|(_, s)| matches!(s.kind, Kind::Pair { above, .. } if above < holder.0.len()));
+    if dots && !(headers && write::is_sections(value)) {
         return dotted(text, layout, holder, name, value);
     }
     if write::is_sections(value) && !inline_neighbours(layout, holder) {

@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use crate::EditError;
 use crate::after::after;
 use crate::editor::Editor;
-use crate::splice::{Splice, blank, indentation, line_end, line_start, spliced};
+use crate::splice::{Splice, blank, line_end, line_start, spliced};
 use layout::{Found, Kind, Layout, Node, Shape, common};
 
 /// A TOML document.
@@ -192,23 +192,14 @@ fn without_empty(mut value: Value, steps: &[Step]) -> Value {
 
 /// A value in the place of another: an array keeps having a line for each item.
 fn replacement(text: &str, old: &Node, value: &Value) -> Result<String, EditError> {
-    let (Shape::Array(items), Value::Array(values)) = (&old.shape, value) else {
+    let (Shape::Array(_), Value::Array(values)) = (&old.shape, value) else {
         return write::inline(value);
-    };
-    let flow = old.flow();
-    let (Some(first), false, true) = (items.first(), values.is_empty(), flow.is_tall(text)) else {
-        return write::inline(value);
-    };
-    let indent = if blank(text, line_start(text, first.span.start)..first.span.start) {
-        indentation(text, first.span.start).to_owned()
-    } else {
-        format!("{}  ", indentation(text, old.span.start))
     };
     let lines = values.iter().map(write::inline).collect::<Result<Vec<_>, _>>()?;
-    let lines = lines.join(&format!(",\n{indent}"));
-    let comma = if flow.has_last_comma(text) { "," } else { "" };
-    let close = indentation(text, old.span.end.saturating_sub(1));
-    Ok(format!("[\n{indent}{lines}{comma}\n{close}]"))
+    match old.flow().rewritten(text, &lines) {
+        Some(lines) => Ok(format!("[{lines}]")),
+        None => write::inline(value),
+    }
 }
 
 fn removal(text: &str, layout: &Layout, at: &Place) -> Result<Vec<Splice>, EditError> {

@@ -110,7 +110,7 @@ pub(super) fn summary(plan: &Plan) -> String {
 
 /// The plan as an object. `done`: it was carried out.
 pub(super) fn json(plan: &Plan, done: bool) -> Value {
-        let servers: Vec<Value> = plan
+    let servers: Vec<Value> = plan
         .servers
         .iter()
         .map(|line| {
