@@ -12,7 +12,7 @@
 
 #![forbid(unsafe_code)]
 
-mod after;
+mod check;
 mod editor;
 mod flow;
 mod form;
@@ -32,6 +32,9 @@ use yaml::Yaml;
 
 /// Longest file that is taken, bytes. Claude Code's own file grows to some megabytes.
 pub const LONGEST: usize = 32 << 20;
+
+/// Most objects and arrays in one another that are read. serde_json goes one deeper.
+pub const DEEPEST: usize = 126;
 
 /// Why a file is not read, or not changed. The text says what and where (line and column from 1), never a value.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -73,10 +76,10 @@ impl Document {
     pub fn parse(bytes: &[u8], format: Format) -> Result<Self, EditError> {
         let (mark, text) = form::take(bytes)?;
         let value = match format {
-            Format::Json => Json::parse(text, false)?.value(),
-            Format::Jsonc => Json::parse(text, true)?.value(),
-            Format::Toml => Toml::parse(&form::with_line_feeds(text))?.value(),
-            Format::Yaml => Yaml::parse(&form::with_line_feeds(text))?.value(),
+            Format::Json => read(&Json::parse(text, false)?, format),
+            Format::Jsonc => read(&Json::parse(text, true)?, format),
+            Format::Toml => read(&Toml::parse(&form::with_line_feeds(text))?, format),
+            Format::Yaml => read(&Yaml::parse(&form::with_line_feeds(text))?, format),
         }?;
         Ok(Self { format, mark, text: text.to_owned(), value })
     }
@@ -100,16 +103,21 @@ impl Document {
     ///
     /// [`EditError::Place`], [`EditError::Unfaithful`].
     pub fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
+        let plain = || form::with_line_feeds(&self.text);
         let (text, value) = match self.format {
-            Format::Json => changed(Json::parse(&self.text, false)?, edit)?,
-            Format::Jsonc => changed(Json::parse(&self.text, true)?, edit)?,
-            Format::Toml => changed(Toml::parse(&form::with_line_feeds(&self.text))?, edit)?,
-            Format::Yaml => changed(Yaml::parse(&form::with_line_feeds(&self.text))?, edit)?,
+            Format::Json => changed(Json::parse(&self.text, false)?, edit, self.format)?,
+            Format::Jsonc => changed(Json::parse(&self.text, true)?, edit, self.format)?,
+            Format::Toml => changed(Toml::parse(&plain())?, edit, self.format)?,
+            Format::Yaml => changed(Yaml::parse(&plain())?, edit, self.format)?,
         };
-        self.text = match self.format {
+        let text = match self.format {
             Format::Json | Format::Jsonc => text,
             Format::Toml | Format::Yaml => form::with_ends_of(&self.text, &text),
         };
+        if text.len() > LONGEST {
+            return Err(EditError::TooLong);
+        }
+        self.text = text;
         self.value = value;
         Ok(())
     }
@@ -121,8 +129,29 @@ impl Document {
     }
 }
 
-/// The text and the value after an edit.
-fn changed(mut editor: impl Editor, edit: &Edit) -> Result<(String, Value), EditError> {
-    editor.edit(edit)?;
-    Ok((editor.text(), editor.value()?))
+/// What a text says, if a second parser can read it, too.
+fn read(editor: &impl Editor, format: Format) -> Result<Value, EditError> {
+    check::exact(&editor.text(), format)?;
+    editor.value()
+}
+
+/// The text and the value after an edit, if both parsers find in it what is meant.
+fn changed(mut editor: impl Editor, edit: &Edit, format: Format) -> Result<(String, Value), EditError> {
+    let expected = check::exact(&editor.text(), format)?.carried_out(edit);
+    // An editor of JSON tells the lines of keys that are there twice, so it is asked first.
+    let outcome = editor.edit(edit);
+    let expected = match (expected, outcome) {
+        (_, Err(error @ EditError::Place(_))) | (Err(error), _) | (Ok(_), Err(error)) => return Err(error),
+        (Ok(expected), Ok(())) => expected,
+    };
+    let text = editor.text();
+    let found = check::exact(&text, format).map_err(|_| EditError::Unfaithful)?;
+    let (expected, found) = match format {
+        Format::Toml => (expected.without_hollow(edit), found.without_hollow(edit)),
+        _ => (expected, found),
+    };
+    if !expected.agrees(&found, format) {
+        return Err(EditError::Unfaithful);
+    }
+    Ok((text, editor.value().map_err(|_| EditError::Unfaithful)?))
 }
