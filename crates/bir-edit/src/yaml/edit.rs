@@ -37,9 +37,6 @@ pub(super) fn add(text: &str, tree: &Tree, walk: &Walk<'_>, value: &Value) -> Re
             let pair = write::pair(key, &value, quotes(tree, members));
             Ok(flow_of(text, tree, node)?.push(text, &pair, ""))
         }
-        (Kind::Sequence { items, .. }, Step::Index(index)) if *index == items.len() => {
-            push(text, tree, slot, &value)
-        }
         (kind, Step::Key(key)) if is_nothing(kind) => put(text, tree, slot, &object(key, value)),
         (_, Step::Key(key)) => Err(EditError::Place(format!("there is no mapping to hold `{key}`"))),
         (_, Step::Index(_)) => Err(refused("there is no such element")),

@@ -3,7 +3,7 @@
 //! ```text
 //!  text ── granit-parser: events with bytes ──▶ tree: where each node stands
 //!   │ └─── serde-saphyr ──▶ value
-//!   └── edit: splices ──▶ text ── serde-saphyr ──▶ value, compared with what the edit means
+//!   └── edit: splices ──▶ text, which `check` compares with what the edit means
 //! ```
 //!
 //! What several places share (an anchor with its aliases, a merge) is not changed, nor what only looks like a tree: a second
@@ -16,12 +16,12 @@ mod walk;
 mod write;
 
 use bir_model::{Edit, Place};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::EditError;
-use crate::after::after;
 use crate::editor::Editor;
 use crate::splice::{Splice, spliced};
+pub(crate) use read::yaml_options;
 use tree::{Kind, Tree};
 
 /// A YAML document.
@@ -50,7 +50,9 @@ impl Yaml {
             return self.splice(splices);
         };
         match (&tree.node(slot.node)?.kind, value) {
-            (Kind::Mapping { members, .. }, Value::Object(new)) if !members.is_empty() && !new.is_empty() => {
+            (Kind::Mapping { members, .. }, Value::Object(new))
+                if !members.is_empty() && !new.is_empty() && keeps_order(at.of(&self.value), new) =>
+            {
                 walk::refuse_below(&tree, slot.node)?;
                 self.set_members(at, value)
             }
@@ -107,31 +109,32 @@ impl Editor for Yaml {
     }
 
     fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
-        let mut new = Self { text: self.text.clone(), value: self.value.clone() };
         let (Edit::Set { at, .. } | Edit::Append { to: at, .. } | Edit::Remove { at }) = edit;
         if at.0.is_empty() && !matches!(edit, Edit::Append { .. }) {
             return Err(EditError::Place("the document itself cannot be replaced".to_owned()));
         }
-        if new.text.contains('\r') {
+        if self.text.contains('\r') {
             return Err(EditError::Place(
                 "a carriage return without a line feed stands in the file".to_owned(),
             ));
         }
         match edit {
-            Edit::Set { at, value } => new.set(at, value)?,
-            Edit::Append { to, value } => new.append(to, value)?,
-            Edit::Remove { at } => new.remove(at)?,
+            Edit::Set { at, value } => self.set(at, value),
+            Edit::Append { to, value } => self.append(to, value),
+            Edit::Remove { at } => self.remove(at),
         }
-        if after(self.value.clone(), edit) != Some(new.value.clone()) {
-            return Err(EditError::Unfaithful);
-        }
-        *self = new;
-        Ok(())
     }
 
     fn text(&self) -> String {
         self.text.clone()
     }
+}
+
+/// Whether the old members that stay, with the new ones behind them, stand in the order that is asked for.
+fn keeps_order(old: Option<&Value>, new: &Map<String, Value>) -> bool {
+    let Some(Value::Object(old)) = old else { return false };
+    let stay = old.keys().filter(|key| new.contains_key(*key));
+    stay.chain(new.keys().filter(|key| !old.contains_key(*key))).eq(new.keys())
 }
 
 #[cfg(test)]

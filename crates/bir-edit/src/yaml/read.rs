@@ -4,12 +4,22 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
-use serde_saphyr::{DuplicateKeyPolicy, options};
+use serde_saphyr::{DuplicateKeyPolicy, NonFiniteFloatPolicy, options};
 
 use crate::EditError;
 
 /// Marks a key that is no string. No key can begin with it: YAML does not allow the character.
 const OTHER: char = '\u{0}';
+
+/// How YAML is read. A key that is there twice has its last value, as most hosts have it; bounds are the reader's own.
+pub(crate) fn yaml_options() -> serde_saphyr::Options {
+    options! {
+        duplicate_keys: DuplicateKeyPolicy::LastWins,
+        strict_booleans: true,
+        non_finite_float_policy: NonFiniteFloatPolicy::AsString,
+        with_snippet: false,
+    }
+}
 
 /// Reads a text, with keys that are no strings under names that no key has.
 ///
@@ -17,12 +27,7 @@ const OTHER: char = '\u{0}';
 ///
 /// [`EditError::Syntax`]; nesting and aliases beyond the reader's bounds are one.
 pub(super) fn read(text: &str) -> Result<Value, EditError> {
-    let options = options! {
-        duplicate_keys: DuplicateKeyPolicy::LastWins,
-        strict_booleans: true,
-        with_snippet: false,
-    };
-    match serde_saphyr::from_str_with_options::<Said>(text, options) {
+    match serde_saphyr::from_str_with_options::<Said>(text, yaml_options()) {
         Ok(Said(Value::Null)) => Ok(Value::Object(Map::new())),
         Ok(Said(value)) => Ok(value),
         Err(error) => Err(EditError::Syntax(match error.location() {

@@ -1,6 +1,8 @@
 //! Shapes of files, and what an edit makes of them.
 
 use super::*;
+use crate::Document;
+use bir_model::Format;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -23,8 +25,29 @@ fn remove(path: &str) -> Edit {
     Edit::Remove { at: place(path) }
 }
 
+/// A document as the crate offers it, with the check.
+#[derive(Debug)]
+struct Doc(Document, Value);
+
+impl Doc {
+    fn parse(text: &str) -> Result<Self, EditError> {
+        let document = Document::parse(text.as_bytes(), Format::Yaml)?;
+        Ok(Self(document, Yaml::parse(text)?.value))
+    }
+
+    fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
+        self.0.edit(edit)?;
+        self.1 = Yaml::parse(&self.text())?.value;
+        Ok(())
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.0.bytes()).unwrap()
+    }
+}
+
 fn edited(text: &str, edit: &Edit) -> Result<String, EditError> {
-    let mut yaml = Yaml::parse(text)?;
+    let mut yaml = Doc::parse(text)?;
     yaml.edit(edit)?;
     Ok(yaml.text())
 }
@@ -137,7 +160,7 @@ fn a_configuration_of_goose_is_changed_where_it_is_meant() {
                 json!({"enabled": true, "type": "stdio", "cmd": "y", "args": ["-y"], "env_keys": [], "timeout": 300}),
             ),
             "'npx' # runs it\n        args:\n          - -y\n          # the server\n          - \"server-dev\" # here\n          - C:\\Users\\é\n        envs: {A: \"1\", \"B\": no}\n",
-            "'y' # runs it\n        args:\n          - -y\n",
+            "'y' # runs it\n        args:\n          - \"-y\"\n",
         ),
     ];
     for (edit, from, to) in table {
@@ -196,7 +219,7 @@ fn every_shape_has_its_way() {
         ("m:\n  - - a\n", append("m/0", json!("b")), "m:\n  - - a\n    - b\n"),
         ("m: {a: , b}\n", set("m/a", json!("x")), "m: {a: x , b}\n"),
         ("m: {a: , b}\n", set("m/b", json!("x")), "m: {a: , b: x}\n"),
-        ("m: {a: , b}\n", remove("m/b"), "m: {a: }\n"),
+        ("m: {a: , b}\n", remove("m/b"), "m: {a:}\n"),
         ("{\"a\": {\"b\": [\"x\"]}}\n", append("a/b", json!("y")), "{\"a\": {\"b\": [\"x\", \"y\"]}}\n"),
         ("{\"a\": {\"b\": [\"x\"]}}\n", set("a/c", json!("z")), "{\"a\": {\"b\": [\"x\"], \"c\": \"z\"}}\n"),
         (
@@ -204,8 +227,8 @@ fn every_shape_has_its_way() {
             set("b/d", json!([])),
             "{\n  \"a\": 1,\n  \"b\": {\n    \"c\": 2,\n    \"d\": []\n  }\n}\n",
         ),
-        ("a: |\n  x\n\n# c\nb: 1\n", set("a", json!("y")), "a: y\n\n# c\nb: 1\n"),
-        ("a: |+\n  x\n\nb: 1\n", set("a", json!("y")), "a: y\nb: 1\n"),
+        ("a: |\n  x\n\n# c\nb: 1\n", set("a", json!("w")), "a: w\n\n# c\nb: 1\n"),
+        ("a: |+\n  x\n\nb: 1\n", set("a", json!("w")), "a: w\nb: 1\n"),
         ("b: 1\na: |+\n  x\n\n", set("c", json!(1)), "b: 1\na: |+\n  x\n\nc: 1\n"),
         ("a: >-\n  x\n  y\nb: |2-\n    z\n", set("c", json!(1)), "a: >-\n  x\n  y\nb: |2-\n    z\nc: 1\n"),
         ("a: one\n  two # c\nb: 1\n", set("a", json!("x")), "a: x # c\nb: 1\n"),
@@ -257,7 +280,7 @@ fn what_cannot_be_told_apart_is_refused_and_nothing_changes() {
         ("a: 1\n", set("a/b", json!(2)), "no mapping"),
         ("- 1\n", set("a", json!(2)), "no mapping"),
         ("a: 1\n", append("a", json!(2)), "no sequence"),
-        ("a: [1]\n", set("a/2", json!(2)), "no such"),
+        ("a: [1]\n", set("a/1", json!(2)), "no such"),
         ("a: 1\n", remove("b"), "nothing"),
         ("a: 1\n", remove("a/b"), "nothing"),
         ("a: [1]\n", remove("a/1"), "nothing"),
@@ -266,7 +289,7 @@ fn what_cannot_be_told_apart_is_refused_and_nothing_changes() {
         ("a: 1\rb: 2\n", set("a", json!(2)), "carriage"),
         ("a: 1\n", Edit::Remove { at: Place::default() }, "document itself"),
     ] {
-        let mut yaml = Yaml::parse(text).unwrap();
+        let mut yaml = Doc::parse(text).unwrap();
         match yaml.edit(&edit) {
             Err(EditError::Place(said)) => assert!(said.contains(why), "{text:?}: {said}"),
             other => panic!("{text:?} {edit:?}: {other:?}"),
@@ -277,7 +300,7 @@ fn what_cannot_be_told_apart_is_refused_and_nothing_changes() {
 
 #[test]
 fn what_is_no_single_document_is_not_read() {
-    let refused = |text: &str| Yaml::parse(text).unwrap_err();
+    let refused = |text: &str| Doc::parse(text).unwrap_err();
     assert!(matches!(refused("a: 1\n---\nb: 2\n"), EditError::Place(_)));
     assert_eq!(refused("a: 1\nb: [s3cret\n"), EditError::Syntax("not valid YAML at line 2, column 4".into()));
     for text in ["a:\n\t- x\n", "a: *nowhere\n", "a: b: c\n", "{a: 1", "a: \"x\n", "a: 1\n b: 2\n"] {
@@ -292,7 +315,7 @@ fn bombs_and_depth_are_bounded() {
         let before = level - 1;
         laughs += &format!("a{level}: &a{level} [{}]\n", vec![format!("*a{before}"); 10].join(", "));
     }
-    assert!(matches!(Yaml::parse(&laughs), Err(EditError::Syntax(_))));
+    assert!(matches!(Doc::parse(&laughs), Err(EditError::Syntax(_))));
     for text in [
         "[".repeat(100_000),
         "{a: ".repeat(100_000),
@@ -301,18 +324,18 @@ fn bombs_and_depth_are_bounded() {
         (0..2000).map(|n| format!("{}a:\n", " ".repeat(n))).collect(),
         format!("{}{}x{}", "- ".repeat(200), "[".repeat(200), "]".repeat(200)),
     ] {
-        let _ = Yaml::parse(&text);
+        let _ = Doc::parse(&text);
     }
 }
 
 #[test]
 fn what_json_does_not_have_is_left_out_of_the_value_or_a_string() {
-    let yaml = Yaml::parse("1: a\ntrue: b\n[c]: d\ne: .inf\nf: 2024-01-01\ng: no\nh: 18446744073709551616\n")
+    let yaml = Doc::parse("1: a\ntrue: b\n[c]: d\ne: .inf\nf: 2024-01-01\ng: no\nh: 18446744073709551616\n")
         .unwrap();
-    let value = yaml.value().unwrap();
+    let value = yaml.0.value();
     assert_eq!(value.as_object().unwrap().keys().collect::<Vec<_>>(), ["e", "f", "g", "h"]);
-    assert_eq!((&value["e"], &value["f"], &value["g"]), (&json!("inf"), &json!("2024-01-01"), &json!("no")));
-    assert_eq!(Yaml::parse("").unwrap().value().unwrap(), json!({}));
+    assert_eq!((&value["e"], &value["f"], &value["g"]), (&json!(".inf"), &json!("2024-01-01"), &json!("no")));
+    assert_eq!(Doc::parse("").unwrap().0.value(), &json!({}));
 }
 
 /// A mapping or a sequence, with comments and layouts as people have them.
@@ -382,7 +405,7 @@ fn a_document() -> impl Strategy<Value = String> {
             let text = format!("{start}one:{one}# middle\ntwo:{two}{end}");
             if ended { text } else { text.trim_end_matches('\n').to_owned() }
         })
-        .prop_filter("valid", |text| Yaml::parse(text).is_ok())
+        .prop_filter("valid", |text| Doc::parse(text).is_ok())
 }
 
 fn places(value: &Value, at: &Place, out: &mut Vec<Place>) {
@@ -418,17 +441,17 @@ fn a_value() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn what_is_added_and_removed_leaves_no_trace(text in a_document(), value in a_value(), pick in any::<prop::sample::Index>()) {
-        let mut yaml = Yaml::parse(&text).unwrap();
+        let mut yaml = Doc::parse(&text).unwrap();
         let mut holders = vec![Place::default()];
-        places(&yaml.value, &Place::default(), &mut holders);
+        places(&yaml.1, &Place::default(), &mut holders);
         // What is empty is written anew, and comes back as `{}` or `[]` alone.
-        holders.retain(|at| match at.of(&yaml.value) {
+        holders.retain(|at| match at.of(&yaml.1) {
             Some(Value::Object(members)) => !members.is_empty(),
             Some(Value::Array(values)) => !values.is_empty(),
             _ => false,
         });
         let holder = pick.get(&holders);
-        let at = match holder.of(&yaml.value) {
+        let at = match holder.of(&yaml.1) {
             Some(Value::Array(values)) => {
                 let at = holder.index(values.len());
                 yaml.edit(&Edit::Append { to: holder.clone(), value }).unwrap();
@@ -446,19 +469,19 @@ proptest! {
 
     #[test]
     fn what_is_set_and_set_back_leaves_the_other_lines(text in a_document(), value in a_value(), pick in any::<prop::sample::Index>()) {
-        let old = Yaml::parse(&text).unwrap();
+        let old = Doc::parse(&text).unwrap();
         let mut scalars = Vec::new();
-        places(&old.value, &Place::default(), &mut scalars);
-        scalars.retain(|at| at.of(&old.value).is_some_and(|v| v.is_number() || v.is_string()));
+        places(&old.1, &Place::default(), &mut scalars);
+        scalars.retain(|at| at.of(&old.1).is_some_and(|v| v.is_number() || v.is_string()));
         if scalars.is_empty() {
             return Ok(());
         }
         let at = pick.get(&scalars).clone();
-        let back = at.of(&old.value).unwrap().clone();
-        let mut yaml = Yaml::parse(&text).unwrap();
+        let back = at.of(&old.1).unwrap().clone();
+        let mut yaml = Doc::parse(&text).unwrap();
         yaml.edit(&Edit::Set { at: at.clone(), value }).unwrap();
         yaml.edit(&Edit::Set { at, value: back }).unwrap();
-        prop_assert_eq!(&yaml.value, &old.value);
+        prop_assert_eq!(&yaml.1, &old.1);
         // All other lines are there, in their order; the value itself may have had several.
         let new = yaml.text();
         let common = new.lines().zip(text.lines()).take_while(|(a, b)| a == b).count();
@@ -469,11 +492,11 @@ proptest! {
 
     #[test]
     fn what_is_removed_takes_nothing_else(text in a_document(), pick in any::<prop::sample::Index>()) {
-        let old = Yaml::parse(&text).unwrap();
+        let old = Doc::parse(&text).unwrap();
         let mut all = Vec::new();
-        places(&old.value, &Place::default(), &mut all);
+        places(&old.1, &Place::default(), &mut all);
         let at = pick.get(&all).clone();
-        let mut yaml = Yaml::parse(&text).unwrap();
+        let mut yaml = Doc::parse(&text).unwrap();
         yaml.edit(&Edit::Remove { at }).unwrap();
         let new = yaml.text().replacen(" {}", "", 1).replacen(" []", "", 1);
         let mut chars = text.chars();
@@ -485,15 +508,15 @@ proptest! {
     #[test]
     fn what_is_written_is_read_by_either_version(words in proptest::collection::vec(any::<String>(), 0..4)) {
         for text in ["a: b\n", "a: {c: d}\n", "a: 'b'\n", "a: \"b\"\n", "a:\n  - b\n"] {
-            let mut yaml = Yaml::parse(text).unwrap();
+            let mut yaml = Doc::parse(text).unwrap();
             yaml.edit(&Edit::Set { at: place("a"), value: json!(words) }).unwrap();
-            prop_assert_eq!(&yaml.value["a"], &json!(words));
+            prop_assert_eq!(&yaml.1["a"], &json!(words));
         }
     }
 
     #[test]
     fn any_text_is_read_or_refused(text in "[\\[\\]{}:,\"'#\\n ab1|>&*!?-]{0,40}") {
-        if let Ok(mut yaml) = Yaml::parse(&text) {
+        if let Ok(mut yaml) = Doc::parse(&text) {
             let before = yaml.text();
             if yaml.edit(&set("a/b", json!("x"))).is_err() {
                 prop_assert_eq!(yaml.text(), before);
