@@ -46,7 +46,9 @@ fn toml_is_compared_by_what_is_written() {
         ("a = 1.50\n", "a = 1.5\nb = 2\n", false),
         ("a = 0x1F\n", "a = 31\nb = 2\n", false),
         ("a = 2026-01-01\n", "a = \"2026-01-01\"\nb = 2\n", false),
-        ("a = 1\nc = 1\n", "c = 1\na = 1\nb = 2\n", false),
+        // A table has no order; an array of them has.
+        ("a = 1\nc = 1\n", "c = 1\na = 1\nb = 2\n", true),
+        ("[[a]]\nx = 1\n[[a]]\nx = 2\n", "b = 2\n[[a]]\nx = 2\n[[a]]\nx = 1\n", false),
         ("z.x = 1\na.y = 2\n", "z.x = 1\na.y = 2\nb = 2\n", true),
         ("a = [1]\n", "a = [1, 1]\nb = 2\n", false),
     ] {
@@ -63,8 +65,8 @@ fn yaml_is_compared_by_what_is_understood() {
         ("a: 1\n", "b: 2\na: 1\n", false),
         ("a: '1'\n", "a: 1\nb: 2\n", false),
         ("a: yes\n", "a: yes\nb: 2\n", true),
-        // Half of the hosts read a truth here, so the quotes count.
-        ("a: yes\n", "a: 'yes'\nb: 2\n", false),
+        ("a: yes\n", "a: 'yes'\nb: 2\n", true),
+        ("a: yes\n", "a: true\nb: 2\n", false),
         ("1: x\n", "'1': x\nb: 2\n", false),
         ("a: ~\n", "a:\nb: 2\n", true),
         ("a: |\n  x\n", "a: x\nb: 2\n", false),

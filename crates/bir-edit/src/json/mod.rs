@@ -78,6 +78,11 @@ impl Json {
         }
     }
 
+    /// A null is where an object or an array may come.
+    fn is_null(&self, node: &Node) -> bool {
+        self.text.get(node.span.clone()) == Some("null")
+    }
+
     fn inserted(
         &self,
         root: &Node,
