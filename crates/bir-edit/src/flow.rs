@@ -23,7 +23,7 @@ pub(crate) struct Flow {
 
 impl Flow {
     /// Whether each item has a line of its own; told by the last one.
-    pub(crate) fn is_tall(&self, text: &str) -> bool {
+    fn is_tall(&self, text: &str) -> bool {
         match self.items.last() {
             Some(last) => self.begins_line(text, last),
             None => text.get(self.inside.clone()).is_some_and(|inside| inside.contains('\n')),
@@ -31,7 +31,7 @@ impl Flow {
     }
 
     /// Whether a comma stands behind the last item.
-    pub(crate) fn has_last_comma(&self, text: &str) -> bool {
+    fn has_last_comma(&self, text: &str) -> bool {
         self.comma(text, self.items.len().wrapping_sub(1)).is_some()
     }
 
@@ -55,6 +55,18 @@ impl Flow {
             Some(_) => vec![Splice::insert(at, format!("\n{indentation}{item},"))],
             None => vec![Splice::insert(last.end, ","), Splice::insert(at, format!("\n{indentation}{item}"))],
         }
+    }
+
+    /// Other items in the place of all, a line for each as it was; nothing where they stand on one line.
+    pub(crate) fn rewritten(&self, text: &str, items: &[String]) -> Option<String> {
+        let first = self.items.first().filter(|_| self.is_tall(text) && !items.is_empty())?;
+        let close = indentation(text, self.inside.end);
+        let indentation = match blank(text, line_start(text, first.start)..first.start) {
+            true => indentation(text, first.start).to_owned(),
+            false => format!("{}  ", indentation(text, self.inside.start)),
+        };
+        let comma = if self.has_last_comma(text) { "," } else { "" };
+        Some(format!("\n{indentation}{}{comma}\n{close}", items.join(&format!(",\n{indentation}"))))
     }
 
     fn first(&self, text: &str, item: &str, pad: &str) -> Splice {

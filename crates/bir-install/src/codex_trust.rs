@@ -18,7 +18,7 @@ pub(crate) use wanted::wanted;
 
 use crate::delta::Delta;
 use crate::ledger::{Hash, Layer, SetRecord};
-use crate::operation::{CommitError, Kind, Operation, commit, read_ledger};
+use crate::operation::{CommitError, Kind, Mender, Operation, commit, read_ledger};
 use crate::plan::layers::{both, project_of, push};
 use crate::plan::secrets::Secrets;
 use crate::plan::value_of;
@@ -75,12 +75,27 @@ pub fn give(program: &Path, wanted: &Wanted) -> Result<Given, TrustError> {
     Ok(Given { before, after, set: trusted.into_iter().map(member).collect() })
 }
 
+/// The hash that each of our hooks would have to be trusted with, by its key. Blocks for at most [`BUDGET`]; nothing is changed.
+///
+/// # Errors
+///
+/// [`TrustError`].
+pub fn hashes(program: &Path, wanted: &Wanted) -> Result<Vec<(String, String)>, TrustError> {
+    server::hashes(program, wanted)
+}
+
 /// Puts what was given into the ledger. `now`: ms since the Unix epoch.
 ///
 /// # Errors
 ///
 /// [`CommitError`].
-pub fn record(state_dir: &Path, wanted: &Wanted, given: Given, now: u64) -> Result<(), CommitError> {
+pub fn record(
+    state_dir: &Path,
+    wanted: &Wanted,
+    given: Given,
+    now: u64,
+    mender: &dyn Mender,
+) -> Result<(), CommitError> {
     let Some(layer) = layer(wanted, given, now) else { return Ok(()) };
     let mut ledger = read_ledger(state_dir)?;
     let file = ConfigFile {
@@ -90,7 +105,11 @@ pub fn record(state_dir: &Path, wanted: &Wanted, given: Given, now: u64) -> Resu
         role: Role::Servers,
     };
     push(&mut ledger, Host::Codex.as_str(), &file, Vec::new(), layer);
-    commit(state_dir, &Operation { kind: Kind::Install, changes: Vec::new(), ledger, empty_dirs: Vec::new() })
+    commit(
+        state_dir,
+        &Operation { kind: Kind::Install, changes: Vec::new(), ledger, empty_dirs: Vec::new() },
+        mender,
+    )
 }
 
 /// The layer of what Codex wrote. None: it wrote nothing.

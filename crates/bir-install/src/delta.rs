@@ -112,8 +112,11 @@ mod tests {
     const OLD: &str = "{\n  \"mcpServers\": {\n    \"db\": {\n      \"command\": \"npx\",\n      \"args\": [\"-y\", \"db-mcp\"],\n      \"env\": {\"DB_TOKEN\": \"t0k3n-of-db\"}\n    }\n  }\n}\n";
     const NEW: &str = "{\n  \"mcpServers\": {\n    \"db\": {\n      \"command\": \"/opt/bir/bir-proxy\",\n      \"args\": [\"--server-name\", \"db\", \"--\", \"npx\", \"-y\", \"db-mcp\"],\n      \"env\": {\"DB_TOKEN\": \"t0k3n-of-db\"}\n    }\n  }\n}\n";
 
-    fn texts(delta: &Delta) -> Vec<&str> {
-        let text = |piece| if let Piece::Text(text) = piece { Some(text.as_str()) } else { None };
+    fn texts(delta: &Delta) -> Vec<String> {
+        let text = |piece: &Piece| match piece {
+            Piece::Text(text) => Some(text.clone()),
+            Piece::Copy(..) => None,
+        };
         delta.0.iter().filter_map(text).collect()
     }
 

@@ -21,9 +21,9 @@ pub(crate) mod tests;
 use crate::codex_trust::Wanted;
 use crate::ledger::Ledger;
 use crate::operation::{FileChange, Kind, Operation};
-use crate::survey::{HostSurvey, Modules, Survey, name_of};
+use crate::survey::{HostSurvey, Module, Modules, Survey, name_of};
 use bir_hosts::Host;
-use bir_hosts::config::{Config, Machine, Refusal, Scope, Wrapping};
+use bir_hosts::config::{Machine, Refusal, Scope, Wrapping};
 use layers::{Line, Owner, carry_out};
 use secrets::Secrets;
 use sheet::Desk;
@@ -216,7 +216,7 @@ impl Plan {
     #[expect(clippy::too_many_arguments, reason = "the parts of one plan, each of another kind")]
     fn host(
         &mut self,
-        config: &dyn Config,
+        config: Module<'_>,
         machine: &Machine<'_>,
         survey: &HostSurvey,
         desk: &mut Desk,

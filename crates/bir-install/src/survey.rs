@@ -7,32 +7,15 @@
 //!
 //! A file that cannot be read or understood costs itself and what stands in it; the others are read all the same.
 
+mod module;
 mod read;
+
+pub use module::{Module, Modules};
 
 use bir_edit::Document;
 use bir_hosts::Host;
-use bir_hosts::config::{Config, ConfigFile, Found, FoundFile, Machine, Role, Scope, Server};
-use bir_model::Format;
+use bir_hosts::config::{Config, ConfigFile, Found, FoundFile, Machine, Role, Server, any};
 use std::path::{Path, PathBuf};
-
-/// The modules of the hosts.
-pub struct Modules<'a> {
-    /// One for each host that is known.
-    pub hosts: Vec<&'a dyn Config>,
-    /// The one for files that `--config` names.
-    pub file: Option<&'a dyn Config>,
-}
-
-impl<'a> Modules<'a> {
-    /// The module of a host; none: of a file that `--config` named.
-    #[must_use]
-    pub fn of(&self, host: Option<Host>) -> Option<&'a dyn Config> {
-        match host {
-            Some(host) => self.hosts.iter().copied().find(|config| config.host() == host),
-            None => self.file,
-        }
-    }
-}
 
 /// The name of a host in plans and in the ledger; a file that `--config` named has none of its own.
 #[must_use]
@@ -104,25 +87,19 @@ pub fn survey(
     let mut hosts: Vec<HostSurvey> = Vec::new();
     for config in modules.hosts.iter().filter(meant) {
         let files = config.files(machine, project);
-        hosts.push(look(Some(config.host()), *config, machine, project, files));
+        hosts.push(look(Some(config.host()), Module::Host(*config), machine, project, files));
     }
-    if let Some(config) = modules.file {
-        for path in config_files {
-            let file = ConfigFile {
-                path: path.clone(),
-                scope: Scope::User,
-                format: format_of(path),
-                role: Role::Servers,
-            };
-            hosts.push(look(None, config, machine, project, vec![file]));
-        }
+    for path in config_files {
+        let text = read::bytes(path).ok().flatten().unwrap_or_default();
+        let file = any::file(path, project, &String::from_utf8_lossy(&text));
+        hosts.push(look(None, Module::Any, machine, project, vec![file]));
     }
     Survey { project: project.to_path_buf(), hosts }
 }
 
 fn look(
     host: Option<Host>,
-    config: &dyn Config,
+    module: Module<'_>,
     machine: &Machine<'_>,
     project: &Path,
     files: Vec<ConfigFile>,
@@ -130,7 +107,7 @@ fn look(
     let files: Vec<ReadFile> = files.into_iter().map(read_file).collect();
     let found =
         Found { files: files.iter().filter_map(found_file).collect(), project: project.to_path_buf() };
-    let servers = config.servers(machine, &found);
+    let servers = module.servers(machine, &found);
     HostSurvey { host, files, found, servers }
 }
 
@@ -156,15 +133,4 @@ pub fn read_file(file: ConfigFile) -> ReadFile {
     };
     let locked = if file.role == Role::Read { None } else { read::locked(&file.path) };
     ReadFile { file, bytes, document: document.map_err(|e| e.to_string()), locked }
-}
-
-/// How a file is written that no module knows: by its name, else as JSON with comments, which JSON is too.
-#[must_use]
-pub fn format_of(path: &Path) -> Format {
-    let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
-    match extension.as_deref() {
-        Some("toml") => Format::Toml,
-        Some("yaml" | "yml") => Format::Yaml,
-        _ => Format::Jsonc,
-    }
 }

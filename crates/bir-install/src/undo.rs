@@ -6,6 +6,7 @@
 //!  layers that stay (of another project) ── told anew, as if the others had never been
 //! ```
 
+mod mender;
 mod structural;
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,8 @@ use crate::plan::sheet::{Desk, Sheet};
 use crate::plan::{HookLine, Outcome, Plan, ServerLine, value_of};
 use crate::survey::Modules;
 use bir_hosts::Host;
-use bir_hosts::config::{ConfigFile, Refusal, Role};
+use bir_hosts::config::{ConfigFile, Refusal, Role, Scope};
+pub use mender::ByEntries;
 use std::path::{Path, PathBuf};
 use structural::{Done, Taken, take_out};
 
@@ -292,9 +294,7 @@ fn records(stack: Vec<Stacked<'_>>) -> Vec<FileRecord> {
     let mut records: Vec<FileRecord> = Vec::new();
     for stacked in stack {
         let same = |record: &&mut FileRecord| {
-            record.path == stacked.record.path
-                && record.host == stacked.record.host
-                && record.scope == stacked.record.scope
+            record.path == stacked.record.path && record.host == stacked.record.host
         };
         match records.iter_mut().find(same) {
             Some(record) => record.layers.push(stacked.layer),
@@ -311,7 +311,7 @@ fn tell(plan: &mut Plan, stacked: &Stacked<'_>, done: &Done) {
         let line = ServerLine {
             host: record.host.clone(),
             server: server.clone(),
-            scope: record.scope,
+            scope: scope_of(record, &stacked.layer),
             file: record.path.clone(),
             outcome: outcome.clone(),
         };
@@ -331,6 +331,15 @@ fn tell(plan: &mut Plan, stacked: &Stacked<'_>, done: &Done) {
             file: record.path.clone(),
             outcome: outcome.clone(),
         });
+    }
+}
+
+/// For whom a layer counts: one file may hold what is the user's and what is a project's.
+fn scope_of(record: &FileRecord, layer: &Layer) -> Scope {
+    match (&layer.project, record.scope) {
+        (None, _) => Scope::User,
+        (Some(_), Scope::User | Scope::Managed) => Scope::Local,
+        (Some(_), scope) => scope,
     }
 }
 

@@ -9,6 +9,8 @@
 //! Numbers are what is written, so that `1.50` is not `1.5` and long ones are not rounded. The order of members counts.
 
 mod read;
+#[cfg(test)]
+mod tests;
 
 use bir_model::{Edit, Format, Place, Step};
 use serde_json::Value;
@@ -67,7 +69,7 @@ impl Exact {
             Edit::Append { value, .. } => {
                 let known = holder.find(last).is_some();
                 let array = holder.down(last, true, || named(at, at.0.len()))?;
-                if !known {
+                if !known || *array == Self::Null {
                     *array = Self::Array(Vec::new());
                 }
                 array.elements(at)?.push(Self::New(value.clone()));
@@ -79,6 +81,37 @@ impl Exact {
             },
         }
         Ok(self)
+    }
+
+    /// Without the tables and arrays above an edit's place that hold nothing: in TOML they may have no text.
+    pub(crate) fn without_hollow(mut self, edit: &Edit) -> Self {
+        let (Edit::Set { at, .. } | Edit::Append { to: at, .. } | Edit::Remove { at }) = edit;
+        self.empty_out(&at.0);
+        self
+    }
+
+    fn empty_out(&mut self, steps: &[Step]) {
+        let Some((step, further)) = steps.split_first().filter(|(_, further)| !further.is_empty()) else {
+            return;
+        };
+        let Some(index) = self.find(step) else { return };
+        match self {
+            Self::Object(members) => {
+                let Some((_, member)) = members.get_mut(index) else { return };
+                member.empty_out(further);
+                if matches!(member, Self::Object(inner) if inner.is_empty())
+                    || matches!(member, Self::Array(inner) if inner.is_empty())
+                {
+                    members.remove(index);
+                }
+            }
+            Self::Array(elements) => {
+                if let Some(element) = elements.get_mut(index) {
+                    element.empty_out(further);
+                }
+            }
+            _ => {}
+        }
     }
 
     fn elements(&mut self, at: &Place) -> Result<&mut Vec<Self>, EditError> {
@@ -100,6 +133,13 @@ impl Exact {
     }
 
     fn down(&mut self, step: &Step, make: bool, name: impl Fn() -> String) -> Result<&mut Self, EditError> {
+        // An editor of JSON refuses to put anything into a null; in YAML it is what nothing at all is read as.
+        if make && *self == Self::Null {
+            *self = match step {
+                Step::Key(_) => Self::Object(Vec::new()),
+                Step::Index(_) => Self::Array(Vec::new()),
+            };
+        }
         let found = self.find(step);
         match (self, step, found) {
             (Self::Object(members), _, Some(index)) => members.get_mut(index).map(|(_, value)| value),
@@ -134,23 +174,11 @@ impl Exact {
                 if expected.len() != found.len() {
                     return false;
                 }
-                // TOML has its tables behind its values, so what is new may stand before what is old.
-                let place = match expected.last() {
-                    Some((key, _)) if format == Format::Toml => {
-                        found.iter().position(|(name, _)| name == key)
-                    }
-                    _ => None,
-                };
-                match (place, expected.split_last()) {
-                    (Some(place), Some((last, others))) => {
-                        found.get(place).is_some_and(|found| same((last, found)))
-                            && others
-                                .iter()
-                                .zip(found.iter().enumerate().filter(|(index, _)| *index != place))
-                                .all(|(expected, (_, found))| same((expected, found)))
-                    }
-                    _ => expected.iter().zip(found).all(same),
+                // A table of TOML has no order, and may stand in several places: an edit of one of them moves it.
+                if format == Format::Toml {
+                    return expected.iter().all(|e| found.iter().any(|f| e.0 == f.0 && same((e, f))));
                 }
+                expected.iter().zip(found).all(same)
             }
             (expected, found) => expected == found,
         }

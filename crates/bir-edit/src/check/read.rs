@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::Exact;
 use crate::json::{comment_end, tamed};
+use crate::yaml::yaml_options;
 use crate::{DEEPEST, EditError};
 
 /// What a text says.
@@ -195,10 +196,14 @@ fn yaml_exact(text: &str) -> Result<Exact, EditError> {
     if text.lines().all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(Exact::Object(Vec::new()));
     }
-    serde_saphyr::from_str(text).map_err(|error| {
-        let line = error.location().map_or(1, |location| location.line());
-        EditError::Syntax(format!("line {line}: no YAML that bir reads"))
-    })
+    match serde_saphyr::from_str_with_options(text, yaml_options()) {
+        Ok(Exact::Null) => Ok(Exact::Object(Vec::new())),
+        Ok(found) => Ok(found),
+        Err(error) => {
+            let line = error.location().map_or(1, |location| location.line());
+            Err(EditError::Syntax(format!("line {line}: no YAML that bir reads")))
+        }
+    }
 }
 
 /// YAML in the words of serde: numbers come as they were understood.

@@ -26,17 +26,7 @@ pub(super) fn member(
         let Step::Key(key) = step else { return Err(no_element()) };
         value = Value::Object(Map::from_iter([(key.clone(), value)]));
     }
-    let name = match (rest.first(), layout.find(&holder)) {
-        (Some(Step::Key(name)), _) => name,
-        (Some(Step::Index(index)), Found::Value(node)) if node.flow().items.len() == *index => {
-            let Shape::Array(_) = node.shape else { return Err(no_element()) };
-            return Ok(node.flow().push(text, &write::inline(&value)?, ""));
-        }
-        (Some(Step::Index(index)), Found::Tables(count)) if *index == count && value.is_object() => {
-            return Ok(vec![element(text, layout, &holder, &value)?]);
-        }
-        _ => return Err(no_element()),
-    };
+    let Some(Step::Key(name)) = rest.first() else { return Err(no_element()) };
     match layout.find(&holder) {
         Found::Table => Ok(vec![to_table(text, layout, &holder, name, &value)?]),
         Found::Value(node) if matches!(node.shape, Shape::Table(_)) => {
@@ -68,7 +58,10 @@ fn to_table(
 ) -> Result<Splice, EditError> {
     let header = layout.header(holder);
     let headers = layout.below(holder).any(|(_, statement)| matches!(statement.kind, Kind::Header));
-    if !headers && !holder.0.is_empty() {
+    let dots = layout
+        .below(holder)
+        .any(|(_, s)| matches!(s.kind, Kind::Pair { above, .. } if above < holder.0.len()));
+    if dots && !(headers && write::is_sections(value)) {
         return dotted(text, layout, holder, name, value);
     }
     if write::is_sections(value) && !inline_neighbours(layout, holder) {

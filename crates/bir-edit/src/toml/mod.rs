@@ -3,7 +3,7 @@
 //! ```text
 //!  text ── toml_edit: is it valid, what does it say ──▶ value
 //!   │ └─── layout: where each statement stands
-//!   └── edit: splices ──▶ text ── toml_edit ──▶ value, compared with what the edit means
+//!   └── edit: splices ──▶ text, which `check` compares with what the edit means
 //! ```
 //!
 //! `toml_edit` could write the document too, but sorts dotted keys and tables that stand apart; so it only reads here.
@@ -20,9 +20,8 @@ use bir_model::{Edit, Place, Step};
 use serde_json::{Map, Value};
 
 use crate::EditError;
-use crate::after::after;
 use crate::editor::Editor;
-use crate::splice::{Splice, blank, indentation, line_end, line_start, spliced};
+use crate::splice::{Splice, blank, line_end, line_start, spliced};
 use layout::{Found, Kind, Layout, Node, Shape, common};
 
 /// A TOML document.
@@ -134,30 +133,15 @@ impl Editor for Toml {
     }
 
     fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
-        let mut new = Self { text: self.text.clone(), value: self.value.clone() };
-        let place = match edit {
-            Edit::Set { at, value } => {
-                refuse_whole(at)?;
-                new.set(at, value)?;
-                at
-            }
-            Edit::Append { to, value } => {
-                refuse_whole(to)?;
-                new.append(to, value)?;
-                to
-            }
-            Edit::Remove { at } => {
-                refuse_whole(at)?;
-                new.remove(at)?;
-                at
-            }
-        };
-        let meant = after(self.value.clone(), edit).ok_or(EditError::Unfaithful)?;
-        if without_empty(meant, &place.0) != without_empty(new.value.clone(), &place.0) {
-            return Err(EditError::Unfaithful);
+        let (Edit::Set { at, .. } | Edit::Append { to: at, .. } | Edit::Remove { at }) = edit;
+        if at.0.is_empty() {
+            return Err(EditError::Place("the document itself cannot be replaced".to_owned()));
         }
-        *self = new;
-        Ok(())
+        match edit {
+            Edit::Set { at, value } => self.set(at, value),
+            Edit::Append { to, value } => self.append(to, value),
+            Edit::Remove { at } => self.remove(at),
+        }
     }
 
     fn text(&self) -> String {
@@ -165,50 +149,16 @@ impl Editor for Toml {
     }
 }
 
-fn refuse_whole(at: &Place) -> Result<(), EditError> {
-    if at.0.is_empty() {
-        return Err(EditError::Place("the document itself cannot be replaced".to_owned()));
-    }
-    Ok(())
-}
-
-/// Takes away the tables and arrays above a place where they hold nothing: such a table may have no text in TOML.
-fn without_empty(mut value: Value, steps: &[Step]) -> Value {
-    let Some((step, further)) = steps.split_first().filter(|(_, further)| !further.is_empty()) else {
-        return value;
-    };
-    let member = match step {
-        Step::Key(key) => value.get_mut(key),
-        Step::Index(index) => value.get_mut(*index),
-    };
-    let Some(member) = member else { return value };
-    *member = without_empty(member.take(), further);
-    let empty = member.as_object().is_some_and(Map::is_empty) || member.as_array().is_some_and(Vec::is_empty);
-    if let (true, Step::Key(key), Value::Object(members)) = (empty, step, &mut value) {
-        members.shift_remove(key);
-    }
-    value
-}
-
 /// A value in the place of another: an array keeps having a line for each item.
 fn replacement(text: &str, old: &Node, value: &Value) -> Result<String, EditError> {
-    let (Shape::Array(items), Value::Array(values)) = (&old.shape, value) else {
+    let (Shape::Array(_), Value::Array(values)) = (&old.shape, value) else {
         return write::inline(value);
-    };
-    let flow = old.flow();
-    let (Some(first), false, true) = (items.first(), values.is_empty(), flow.is_tall(text)) else {
-        return write::inline(value);
-    };
-    let indent = if blank(text, line_start(text, first.span.start)..first.span.start) {
-        indentation(text, first.span.start).to_owned()
-    } else {
-        format!("{}  ", indentation(text, old.span.start))
     };
     let lines = values.iter().map(write::inline).collect::<Result<Vec<_>, _>>()?;
-    let lines = lines.join(&format!(",\n{indent}"));
-    let comma = if flow.has_last_comma(text) { "," } else { "" };
-    let close = indentation(text, old.span.end.saturating_sub(1));
-    Ok(format!("[\n{indent}{lines}{comma}\n{close}]"))
+    match old.flow().rewritten(text, &lines) {
+        Some(lines) => Ok(format!("[{lines}]")),
+        None => write::inline(value),
+    }
 }
 
 fn removal(text: &str, layout: &Layout, at: &Place) -> Result<Vec<Splice>, EditError> {

@@ -39,15 +39,20 @@ impl<'e> Change<'e> {
 
     /// The proxy's command line. `over`: that of the server itself stands there.
     pub(super) fn command(&mut self, shape: &Shape, proxy: &str, line: Vec<String>, over: bool) {
-        let recalled = |recall| if over { Was::Recall(recall) } else { Was::Value(Value::Null) };
+        let entry = self.entry;
+        let was = |key: &str, recall| match over {
+            true => Was::Recall(recall),
+            // Nothing, or an empty list.
+            false => Was::Value(entry.get(key).cloned().unwrap_or_default()),
+        };
         match shape.command {
             CommandAs::Split { program, args } => {
-                self.set(program, proxy.into(), recalled(Recall::Program));
-                self.set(args, line.into(), recalled(Recall::Args));
+                self.set(program, proxy.into(), was(program, Recall::Program));
+                self.set(args, line.into(), was(args, Recall::Args));
             }
             CommandAs::Vector(member) => {
                 let whole: Vec<String> = std::iter::once(proxy.to_owned()).chain(line).collect();
-                self.set(member, whole.into(), recalled(Recall::Command));
+                self.set(member, whole.into(), was(member, Recall::Command));
             }
         }
     }

@@ -152,16 +152,23 @@ impl Said {
                 Self::Other("it has both a command and an address".into())
             }
             (Some(Kind::Remote(transport)), _, Some((member, by_member))) => {
-                Self::remote(entry, member, transport.or(*by_member))
+                Self::remote(shape, entry, member, transport.or(*by_member))
             }
-            (None, false, Some((member, transport))) => Self::remote(entry, member, *transport),
+            (None, false, Some((member, transport))) => Self::remote(shape, entry, member, *transport),
             (Some(Kind::Command), false, _) => Self::Other("it has no command".into()),
             (Some(Kind::Remote(_)), _, None) => Self::Other("it has no address".into()),
             (None, false, None) => Self::Other("it has neither a command nor an address".into()),
         }
     }
 
-    fn remote(entry: &Value, member: &'static str, transport: Option<&'static str>) -> Self {
+    fn remote(shape: &Shape, entry: &Value, member: &'static str, transport: Option<&'static str>) -> Self {
+        // An empty list is left behind by programs that write every member.
+        let is_left = |args: &Value| !args.is_null() && args.as_array().is_none_or(|args| !args.is_empty());
+        if let CommandAs::Split { args, .. } = shape.command
+            && entry.get(args).is_some_and(is_left)
+        {
+            return Self::Other(format!("it has both `{args}` and an address"));
+        }
         match entry.get(member) {
             Some(Value::String(url)) => Self::Remote { member, url: url.clone(), transport },
             _ => Self::Other(format!("its `{member}` is no text")),
@@ -239,7 +246,8 @@ pub(super) struct Wrapped {
 
 impl Wrapped {
     pub(super) fn read(shape: &Shape, entry: &Value) -> Option<Self> {
-        let Said::Command { program, mut args } = Said::read(shape, entry) else { return None };
+        // Whatever else stands in it: what the host starts is the proxy.
+        let Said::Command { program, mut args } = Said::command(shape, entry) else { return None };
         if program_name(&program) != "bir-proxy" {
             return None;
         }
@@ -395,6 +403,7 @@ mod tests {
             (json!({"type": "http", "command": "x"}), "it has no address"),
             (json!({"command": "x", "url": "x"}), "it has both a command and an address"),
             (json!({"type": "http", "command": "x", "url": "x"}), "it has both a command and an address"),
+            (json!({"url": "x", "args": ["y"]}), "it has both `args` and an address"),
             (json!({"command": ["x"]}), "its `command` is no text"),
             (json!({"command": ""}), "its `command` is empty"),
             (json!({"command": "x", "args": "y"}), "its `args` is no list of texts"),

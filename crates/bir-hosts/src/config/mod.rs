@@ -17,10 +17,10 @@ mod carry;
 mod change;
 #[cfg(test)]
 pub(crate) mod check;
+pub mod claude_code;
 mod claude_desktop;
 mod cline;
 mod continue_dev;
-pub mod claude_code;
 mod cursor;
 mod entry;
 mod goose;
@@ -363,6 +363,11 @@ pub trait Config: Sync {
     fn restart_hint(&self) -> &'static str;
 }
 
+/// The configurations of all hosts that a module knows, in the order of [`Host::ALL`].
+pub fn all() -> impl Iterator<Item = &'static dyn Config> {
+    Host::ALL.into_iter().filter_map(of)
+}
+
 /// The configuration of a host. None: no module knows it yet.
 #[must_use]
 pub fn of(host: Host) -> Option<&'static dyn Config> {
@@ -380,5 +385,33 @@ pub fn of(host: Host) -> Option<&'static dyn Config> {
         Host::Kiro => Some(&kiro::KIRO),
         Host::Hermes => Some(&hermes::HERMES),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_configuration_is_of_its_host_and_says_what_a_person_does() {
+        let mut files = Vec::new();
+        for config in all() {
+            assert_eq!(of(config.host()).map(Config::host), Some(config.host()));
+            let hint = config.restart_hint();
+            assert!(!hint.is_empty() && !hint.ends_with('.'), "{hint}");
+            for system in [System::Linux, System::MacOs, System::Windows] {
+                let all = check::on(system, &[], |machine| config.files(machine, Path::new("/p")));
+                let absolute = |file: &ConfigFile| file.path.is_absolute() || system == System::Windows;
+                assert!(all.iter().all(absolute), "{:?}", config.host());
+                let written = all.into_iter().filter(|file| matches!(file.role, Role::Servers | Role::Both));
+                files.extend(written.map(|file| (system, file.path, config.host())));
+            }
+        }
+        // No file is two hosts', so that nothing is wrapped twice.
+        for (n, (system, path, host)) in files.iter().enumerate() {
+            let same =
+                files[n + 1..].iter().find(|(other, at, who)| (other, at) == (system, path) && who != host);
+            assert_eq!(same, None, "{host:?}");
+        }
     }
 }

@@ -49,7 +49,9 @@ impl Config for Table {
         let file = file_of(found, server)?;
         let mut scope = server.scope;
         if self.without_project {
-            if !(with.everywhere || with.host_named) {
+            // What is wrapped, or never is, is told as everywhere.
+            let may_be = server.wrapped.is_none() && !server.ours;
+            if may_be && !(with.everywhere || with.host_named) {
                 let title = self.host.title();
                 let why = format!(
                     "{title} works in no project, so that it would be recorded always; ask for it with `--host {}`",

@@ -25,7 +25,7 @@ pub(super) const VS_CODE: Table = Table {
             ConfigFile::servers(machine.app_data().join("Code/User/mcp.json"), Scope::User, Format::Jsonc),
         ]
     },
-    // Servers of the same name in both files are two servers to it.
+    // Whether one of two files' servers of the same name is hidden was not to be learnt; both are wrapped, which harms neither.
     shadows: false,
     without_project: false,
     restart_hint: "in VS Code, run `MCP: List Servers` and start the server anew; it asks for your trust again, since its entry has changed",

@@ -49,10 +49,7 @@ struct Listed {
 
 /// Trusts our hooks, and says which key got which hash; those that were trusted already are not among them.
 pub(super) fn trust(program: &Path, wanted: &Wanted) -> Result<Vec<(String, String)>, TrustError> {
-    let mut server = Server::start(program, &wanted.project)?;
-    let client = json!({ "name": "bir", "title": "bir", "version": env!("CARGO_PKG_VERSION") });
-    server.ask("initialize", json!({ "clientInfo": client, "capabilities": { "experimentalApi": true } }))?;
-    server.tell(&json!({ "method": "initialized" }))?;
+    let mut server = Server::introduced(program, wanted)?;
     let listed = server.ours(wanted)?;
     if listed.is_empty() {
         return Err(TrustError::NotListed);
@@ -70,6 +67,12 @@ pub(super) fn trust(program: &Path, wanted: &Wanted) -> Result<Vec<(String, Stri
         0 => Ok(new),
         left => Err(TrustError::Untrusted(left)),
     }
+}
+
+/// Which key would have to have which hash, for each of our hooks that it lists. Nothing is changed.
+pub(super) fn hashes(program: &Path, wanted: &Wanted) -> Result<Vec<(String, String)>, TrustError> {
+    let listed = Server::introduced(program, wanted)?.ours(wanted)?;
+    Ok(listed.into_iter().map(|hook| (hook.key, hook.hash)).collect())
 }
 
 /// The program, with its end.
@@ -108,6 +111,18 @@ impl Server {
         };
         // Ends with the program: nobody else holds the other end of its stdout for long.
         std::thread::Builder::new().name("codex".into()).spawn(reader).map_err(TrustError::Start)?;
+        Ok(server)
+    }
+
+    /// One that knows who asks.
+    fn introduced(program: &Path, wanted: &Wanted) -> Result<Self, TrustError> {
+        let mut server = Self::start(program, &wanted.project)?;
+        let client = json!({ "name": "bir", "title": "bir", "version": env!("CARGO_PKG_VERSION") });
+        server.ask(
+            "initialize",
+            json!({ "clientInfo": client, "capabilities": { "experimentalApi": true } }),
+        )?;
+        server.tell(&json!({ "method": "initialized" }))?;
         Ok(server)
     }
 

@@ -3,16 +3,16 @@
 use super::Wanted;
 use crate::plan::sheet::{Desk, real};
 use crate::plan::{HookLine, Outcome, Wish};
-use crate::survey::read_file;
+use crate::survey::{Module, read_file};
 use bir_hosts::Host;
-use bir_hosts::config::{Config, ConfigFile, HookChange, Machine, Scope};
+use bir_hosts::config::{ConfigFile, HookChange, Machine, Scope};
 use bir_model::{Format, Place, Step};
 use serde_json::Value;
 use std::path::Path;
 
 /// What is to be trusted. None: nothing, or it is already.
 pub(crate) fn wanted(
-    config: &dyn Config,
+    config: Module<'_>,
     machine: &Machine<'_>,
     wish: &Wish,
     desk: &Desk,

@@ -57,7 +57,7 @@ impl Disk {
         file.sync_all()
     }
 
-    /// A file of the state directory in place of the one that is there.
+    /// A file of the state directory in place of the one that is there. An error: the old one is.
     pub(crate) fn replace(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         let part = path.with_file_name(format!(".bir-{}.tmp", uuid::Uuid::now_v7().simple()));
         let done = self.create(&part, content, None).and_then(|()| self.rename(&part, path));
@@ -65,7 +65,9 @@ impl Disk {
             let _ = self.remove(&part);
         }
         done?;
-        self.sync_dir_of(path)
+        // It is there for everybody now: an error would say that it is not.
+        let _ = self.sync_dir_of(path);
+        Ok(())
     }
 
     /// Renames over whatever is there.
@@ -155,8 +157,9 @@ fn attributes(file: &File, like: &Path) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
     let (have, want) = (file.metadata()?, fs::metadata(like)?);
     let mut mode = want.permissions().mode() & 0o777;
-    if (have.uid() != want.uid()) && fchown(file, Some(want.uid()), None).is_err() {
-        // Another user's file that this user may write: it becomes this user's.
+    if have.uid() != want.uid() {
+        // Another user's file that this one may write becomes this one's, where it cannot be given away.
+        let _ = fchown(file, Some(want.uid()), None);
     }
     if have.gid() != want.gid() && fchown(file, None, Some(want.gid())).is_err() {
         // Another group gets no more than everybody.

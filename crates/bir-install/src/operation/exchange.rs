@@ -210,14 +210,16 @@ pub(super) fn tidy(disk: &Disk, names: Names<'_>, wanted: Option<&Hash>) -> io::
         };
         let Some(content) = read(&held)? else { continue };
         let (text, now) = (Hash::of(&content), read(real)?.map(|now| Hash::of(&now)));
-        let goes_back = !text.0.starts_with(&theirs) || wanted == Some(&text);
-        if theirs == NONE || text.0.starts_with(&ours) || !goes_back {
+        let foreign = !text.0.starts_with(&theirs);
+        if theirs == NONE || text.0.starts_with(&ours) || !(foreign || wanted == Some(&text)) {
             disk.remove(&held)?;
             continue;
         }
         match now {
             None if ours == NONE => give_back(disk, &held, real)?,
-            Some(now) if now.0.starts_with(&ours) || newer(&held, real) => put_back(disk, &held, real, &now)?,
+            Some(now) if now.0.starts_with(&ours) || (foreign && newer(&held, real)) => {
+                put_back(disk, &held, real, &now)?;
+            }
             _ => disk.remove(&held)?,
         }
     }

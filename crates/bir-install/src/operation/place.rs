@@ -18,7 +18,7 @@ pub(super) fn real(path: &Path) -> io::Result<PathBuf> {
             ),
             _ => error,
         }),
-        Err(error) if error.kind() == ErrorKind::NotFound => match (path.parent(), path.file_name()) {
+        Err(error) if absent(&error) => match (path.parent(), path.file_name()) {
             (Some(parent), Some(name)) if !parent.as_os_str().is_empty() => Ok(real(parent)?.join(name)),
             _ => Err(error),
         },
@@ -26,11 +26,16 @@ pub(super) fn real(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
+/// Nothing is there: not even what it would be in, perhaps.
+fn absent(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
 /// The content; none: there is no file.
 pub(super) fn read(real: &Path) -> io::Result<Option<Vec<u8>>> {
     match fs::read(real) {
         Ok(content) => Ok(Some(content)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if absent(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -61,7 +66,7 @@ pub(super) fn may_write(real: &Path) -> io::Result<()> {
                 return Err(refuse(ErrorKind::InvalidInput, why));
             }
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) if absent(&error) => {}
         Err(error) => return Err(error),
     }
     let dir = real.ancestors().skip(1).find(|dir| fs::symlink_metadata(dir).is_ok());

@@ -13,9 +13,9 @@ use super::layers::{Action, Line, What};
 use super::sheet::Desk;
 use super::{Outcome, ServerLine, Wish};
 use crate::ledger::{EntryRecord, Ledger};
-use crate::survey::{HostSurvey, name_of};
+use crate::survey::{HostSurvey, Module, name_of};
 use bir_hosts::config::{
-    Config, Found, FoundFile, Machine, Refusal, Role, Scope, Server, State, Wrap, Wrapping, carry_out,
+    Found, FoundFile, Machine, Refusal, Role, Scope, Server, State, Wrap, Wrapping, carry_out,
 };
 use bir_model::{Edit, Place};
 use serde_json::Value;
@@ -32,7 +32,7 @@ pub(crate) struct Decided {
 
 /// What all decisions of a host need.
 struct Bench<'a> {
-    config: &'a dyn Config,
+    config: Module<'a>,
     machine: &'a Machine<'a>,
     wish: &'a Wish,
     host_named: bool,
@@ -47,7 +47,7 @@ struct Bench<'a> {
 
 /// Decides.
 pub(crate) fn decide(
-    config: &dyn Config,
+    config: Module<'_>,
     machine: &Machine<'_>,
     survey: &HostSurvey,
     desk: &Desk,
@@ -98,7 +98,7 @@ pub(crate) fn found_now(survey: &HostSurvey, desk: &Desk) -> Found {
 }
 
 /// As if we had never been there.
-fn bare(config: &dyn Config, found: &Found, held: &[Held<'_>]) -> Found {
+fn bare(config: Module<'_>, found: &Found, held: &[Held<'_>]) -> Found {
     let mut bare = found.clone();
     for held in held {
         for file in bare.files.iter_mut().filter(|file| file.file.path == held.record.path) {
@@ -112,7 +112,7 @@ fn bare(config: &dyn Config, found: &Found, held: &[Held<'_>]) -> Found {
 }
 
 /// The edits that take an entry of ours back. None: it is not ours any more.
-fn taken_back(config: &dyn Config, document: &Value, place: &Place, held: &Held<'_>) -> Option<Vec<Edit>> {
+fn taken_back(config: Module<'_>, document: &Value, place: &Place, held: &Held<'_>) -> Option<Vec<Edit>> {
     let entry = place.of(document)?;
     match &held.entry.memo {
         None => is_wrapped(entry).then(|| vec![Edit::Remove { at: place.clone() }]),

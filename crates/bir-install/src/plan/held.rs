@@ -75,11 +75,16 @@ pub(crate) fn locate(document: &Value, entry: &EntryRecord) -> Option<Place> {
 
 /// Whether an entry starts the proxy: some word of it names it.
 pub(crate) fn is_wrapped(entry: &Value) -> bool {
+    proxy_of(entry).is_some()
+}
+
+/// The proxy that an entry starts.
+pub(crate) fn proxy_of(entry: &Value) -> Option<&str> {
     match entry {
-        Value::Object(members) => members.values().any(is_wrapped),
-        Value::Array(items) => items.iter().any(is_wrapped),
-        Value::String(word) => names(word, PROXY),
-        _ => false,
+        Value::Object(members) => members.values().find_map(proxy_of),
+        Value::Array(items) => items.iter().find_map(proxy_of),
+        Value::String(word) => names(word, PROXY).then_some(word),
+        _ => None,
     }
 }
 

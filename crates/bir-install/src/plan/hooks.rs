@@ -4,15 +4,15 @@ use super::layers::{Action, Line, What};
 use super::sheet::Desk;
 use super::{HookLine, Outcome, Wish};
 use crate::ledger::{FileRecord, Hash, HookRecord, Ledger};
-use crate::survey::{HostSurvey, name_of};
-use bir_hosts::config::{Config, ConfigFile, HookChange, Machine, Refusal, Role};
+use crate::survey::{HostSurvey, Module, name_of};
+use bir_hosts::config::{ConfigFile, HookChange, Machine, Refusal, Role};
 use bir_hosts::{Host, our_file, our_hook};
 use bir_model::{Edit, Place};
 use serde_json::Value;
 
 /// The line of a host's hooks, and what is to be done. None: none are installed for it.
 pub(crate) fn decide(
-    config: &dyn Config,
+    config: Module<'_>,
     machine: &Machine<'_>,
     survey: &HostSurvey,
     desk: &mut Desk,

@@ -114,9 +114,7 @@ pub(crate) fn push(
     made_dirs: Vec<PathBuf>,
     layer: Layer,
 ) {
-    let same = |record: &&mut FileRecord| {
-        record.path == file.path && record.host == host && record.scope == file.scope
-    };
+    let same = |record: &&mut FileRecord| record.path == file.path && record.host == host;
     if let Some(record) = ledger.files.iter_mut().find(same) {
         for dir in made_dirs {
             if !record.made_dirs.contains(&dir) {

@@ -5,7 +5,7 @@ use crate::ledger::Hash;
 use crate::survey::survey;
 use crate::undo::{Out, undo};
 use bir_hosts::config::{
-    ConfigFile, Found, HookChange, Memo, Role, Server, Shape, System, Wrap, servers, unwrap, wrap,
+    Config, ConfigFile, Found, HookChange, Memo, Role, Server, Shape, System, Wrap, servers, unwrap, wrap,
     wrapped_copy,
 };
 use bir_model::{Edit, Format, Place};
@@ -129,7 +129,7 @@ impl World {
 
     pub(crate) fn plan(&self, wish: &Wish) -> Plan {
         let machine = Machine { home: self.dir.path().into(), system: System::Linux, variable: &|_| None };
-        let modules = Modules { hosts: vec![&Fake], file: None };
+        let modules = Modules { hosts: vec![&Fake] };
         let survey = survey(&modules, &machine, &wish.project, &wish.hosts, &wish.config_files);
         plan(&modules, &machine, &survey, wish, &self.ledger, self.now)
     }
@@ -160,7 +160,7 @@ impl World {
     }
 
     pub(crate) fn undo(&self, project: &str, all: bool) -> Plan {
-        let modules = Modules { hosts: vec![&Fake], file: None };
+        let modules = Modules { hosts: vec![&Fake] };
         undo(&modules, &self.ledger, &Out { project: self.path(project), all, hosts: vec![] })
     }
 
@@ -296,7 +296,7 @@ fn the_ledger_holds_no_secret() {
     let ledger = serde_json::to_string(&world.ledger).unwrap();
     assert!(!ledger.contains("canary"), "{ledger}");
     let left = Hash::of(world.text(".host.json").unwrap().as_bytes());
-    assert!(world.ledger.files.iter().any(|record| record.layers[0].after == left));
+    assert!(world.ledger.files.iter().any(|record| record.layers.last().unwrap().after == left));
 }
 
 proptest! {
