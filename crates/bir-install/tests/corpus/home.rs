@@ -5,7 +5,7 @@ use bir_hosts::config::{Machine, System, Wrapping, of};
 use bir_install::operation::{commit, read_ledger};
 use bir_install::plan::{Plan, Wish, plan};
 use bir_install::survey::{Modules, survey};
-use bir_install::undo::{Out, undo};
+use bir_install::undo::{ByEntries, Out, undo};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -111,7 +111,7 @@ impl Home {
     }
 
     pub(crate) fn carry_out(&self, plan: &Plan) -> Result<(), String> {
-        commit(&self.state, &plan.operation).map_err(|e| e.to_string())
+        commit(&self.state, &plan.operation, &ByEntries(&modules())).map_err(|e| e.to_string())
     }
 
     /// Every file of the state directory, as one text.
@@ -132,7 +132,7 @@ pub(crate) fn shown(plan: &Plan) -> String {
 }
 
 fn modules() -> Modules<'static> {
-    Modules { hosts: Host::ALL.into_iter().filter_map(of).collect(), file: Some(&bir_hosts::config::any::ANY) }
+    Modules { hosts: Host::ALL.into_iter().filter_map(of).collect() }
 }
 
 fn look(at: &Path, found: &mut BTreeMap<PathBuf, Thing>) {
