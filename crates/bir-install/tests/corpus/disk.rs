@@ -21,7 +21,7 @@ fn in_and_out(home: &Home, file: &Path) {
     assert!(!plan.operation.changes.is_empty(), "nothing is planned: {:?}", plan.untouched);
     home.carry_out(&plan).unwrap();
     assert!(String::from_utf8(std::fs::read(file).unwrap()).unwrap().contains("bir-proxy"));
-    home.carry_out(&home.out()).unwrap();
+    home.carry_out(&home.out(false)).unwrap();
     assert_eq!(home.picture(), before);
 }
 
@@ -161,7 +161,7 @@ fn permissions_stay_as_they_are() {
         let now = || file.metadata().unwrap().permissions().mode() & 0o777;
         home.carry_out(&home.plan(&asked())).unwrap();
         assert_eq!(now(), mode, "after the install");
-        home.carry_out(&home.out()).unwrap();
+        home.carry_out(&home.out(false)).unwrap();
         assert_eq!(now(), mode, "after the uninstall");
     }
 }
@@ -177,7 +177,7 @@ fn the_other_name_of_a_file_has_the_old_text_or_the_new_one() {
     assert_ne!(installed, TEXT);
     let there = std::fs::read(&other).unwrap();
     assert!(there == TEXT || there == installed, "the other name has half of it");
-    home.carry_out(&home.out()).unwrap();
+    home.carry_out(&home.out(false)).unwrap();
     assert_eq!(std::fs::read(&file).unwrap(), TEXT);
     assert_eq!(std::fs::read(&other).unwrap(), TEXT);
 }
@@ -189,7 +189,7 @@ fn whoever_reads_meanwhile_reads_a_whole_file() {
     let file = home.put(AT, TEXT);
     home.carry_out(&home.plan(&asked())).unwrap();
     let installed = std::fs::read(&file).unwrap();
-    home.carry_out(&home.out()).unwrap();
+    home.carry_out(&home.out(false)).unwrap();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
@@ -203,7 +203,7 @@ fn whoever_reads_meanwhile_reads_a_whole_file() {
         });
         for _ in 0..50 {
             home.carry_out(&home.plan(&asked())).unwrap();
-            home.carry_out(&home.out()).unwrap();
+            home.carry_out(&home.out(false)).unwrap();
         }
         over.store(true, Ordering::Relaxed);
         assert!(reader.join().unwrap() > 0);
@@ -232,7 +232,7 @@ fn a_file_that_changes_after_the_plan_is_not_overwritten() {
     assert_eq!(std::fs::read(&path).unwrap(), other);
     // So it is with an uninstall.
     home.carry_out(&home.plan(&asked())).unwrap();
-    let plan = home.out();
+    let plan = home.out(false);
     let installed = std::fs::read(&path).unwrap();
     let other = [&installed[..], b"// and that"].concat();
     std::fs::write(&path, &other).unwrap();

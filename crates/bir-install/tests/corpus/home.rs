@@ -1,7 +1,7 @@
 //! A user's home with one file in it, and the way in and out as `bir` goes it: survey, plan, commit; ledger, undo, commit.
 
 use bir_hosts::Host;
-use bir_hosts::config::{Machine, System, Wrapping, of};
+use bir_hosts::config::{Machine, System, Wrapping};
 use bir_install::operation::{commit, read_ledger};
 use bir_install::plan::{Plan, Wish, plan};
 use bir_install::survey::{Modules, survey};
@@ -77,7 +77,7 @@ impl Home {
     pub(crate) fn plan(&self, asked: &Asked) -> Plan {
         let variable = |_: &str| None;
         let machine = Machine { home: self.home.clone(), system: System::Linux, variable: &variable };
-        let modules = modules();
+        let modules = Modules::all();
         let named: Vec<Host> = asked.host.into_iter().collect();
         let survey = survey(&modules, &machine, &self.project, &named, &asked.config_files);
         let wish = Wish {
@@ -104,14 +104,14 @@ impl Home {
         plan(&modules, &machine, &survey, &wish, &ledger, 1_764_500_000_000)
     }
 
-    /// A plan of an uninstall.
-    pub(crate) fn out(&self) -> Plan {
+    /// A plan of an uninstall, `all`: of every project.
+    pub(crate) fn out(&self, all: bool) -> Plan {
         let ledger = read_ledger(&self.state).unwrap();
-        undo(&modules(), &ledger, &Out { project: self.project.clone(), all: false, hosts: Vec::new() })
+        undo(&Modules::all(), &ledger, &Out { project: self.project.clone(), all, hosts: Vec::new() })
     }
 
     pub(crate) fn carry_out(&self, plan: &Plan) -> Result<(), String> {
-        commit(&self.state, &plan.operation, &ByEntries(&modules())).map_err(|e| e.to_string())
+        commit(&self.state, &plan.operation, &ByEntries(&Modules::all())).map_err(|e| e.to_string())
     }
 
     /// Every file of the state directory, as one text.
@@ -129,10 +129,6 @@ impl Home {
 /// What a person is shown of a plan.
 pub(crate) fn shown(plan: &Plan) -> String {
     format!("{:?} {:?} {:?} {:?} {:?}", plan.servers, plan.hooks, plan.untouched, plan.notes, plan.diffs)
-}
-
-fn modules() -> Modules<'static> {
-    Modules { hosts: Host::ALL.into_iter().filter_map(of).collect() }
 }
 
 fn look(at: &Path, found: &mut BTreeMap<PathBuf, Thing>) {

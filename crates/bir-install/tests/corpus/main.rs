@@ -139,7 +139,7 @@ fn set_up(row: &Row) -> (Home, std::path::PathBuf) {
 }
 
 fn asked(row: &Row, home: &Home) -> Asked {
-    let host = Host::ALL.into_iter().find(|host| host.as_str() == row.host());
+    let host = Host::ALL.into_iter().find(|host| host.as_str() == row.host() && !row.config);
     Asked {
         host,
         servers: row.servers.clone(),
@@ -172,7 +172,7 @@ fn one(row: &Row, problems: &mut Problems) {
         Then::Identical => {
             if installed(row, &home, &bytes, problems) {
                 again(&home, &asked, problems);
-                way_back(&home, &before, problems);
+                way_back(row, &home, &before, problems);
                 with_hooks(row, problems);
                 written_meanwhile(row, problems);
             }
@@ -361,7 +361,7 @@ fn way_back(
     before: &std::collections::BTreeMap<std::path::PathBuf, Thing>,
     problems: &mut Problems,
 ) {
-    let plan = home.out();
+    let plan = home.out(row.everywhere);
     problems.check(!shown(&plan).contains(CANARY), || "a credential is shown by the uninstall".into());
     if let Err(why) = home.carry_out(&plan) {
         problems.check(false, || format!("the uninstall was not carried out: {why}"));
@@ -386,7 +386,7 @@ fn with_hooks(row: &Row, problems: &mut Problems) {
     let before = home.picture();
     let plan = home.plan(&Asked { hooks: true, ..asked(row, &home) });
     match home.carry_out(&plan) {
-        Ok(()) => way_back(&home, &before, problems),
+        Ok(()) => way_back(row, &home, &before, problems),
         Err(why) => {
             problems.check(false, || format!("with hooks it was not carried out: {why}"));
         }
@@ -421,7 +421,7 @@ fn written_meanwhile(row: &Row, problems: &mut Problems) {
         Format::Yaml => [format!("{OTHER}: true # first of all\n").as_bytes(), unmarked(&installed)].concat(),
     };
     std::fs::write(&path, &touched).unwrap();
-    let plan = home.out();
+    let plan = home.out(row.everywhere);
     if let Err(why) = home.carry_out(&plan) {
         problems.check(false, || format!("after another's writing the uninstall was not carried out: {why}"));
         return;

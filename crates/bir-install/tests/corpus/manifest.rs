@@ -45,6 +45,9 @@ pub(crate) struct Row {
     /// `--server`.
     #[serde(default)]
     pub(crate) servers: Vec<String>,
+    /// `--config`: it is named by its path, since it is in no place of a host.
+    #[serde(default)]
+    pub(crate) config: bool,
     /// `--mcp-json`.
     #[serde(default)]
     pub(crate) mcp_json: bool,

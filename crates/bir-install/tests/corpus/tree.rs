@@ -99,7 +99,12 @@ pub(crate) fn read(bytes: &[u8], format: Format) -> Result<Tree, String> {
         }
         Format::Toml => toml::from_str(text).map_err(|e| e.to_string()),
         Format::Yaml if text.trim().is_empty() => Ok(Tree::Map(Vec::new())),
-        Format::Yaml => serde_saphyr::from_str(text).map_err(|e| e.to_string()),
+        Format::Yaml => {
+            let options = serde_saphyr::options! {
+                non_finite_floats: serde_saphyr::NonFiniteFloatPolicy::Allow,
+            };
+            serde_saphyr::from_str_with_options(text, options).map_err(|e| e.to_string())
+        }
     }
 }
 
