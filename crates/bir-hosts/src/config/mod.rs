@@ -15,8 +15,14 @@ mod carry;
 #[cfg(test)]
 pub(crate) mod check;
 pub mod claude_code;
+mod codex;
+mod committed;
+mod copilot_cli;
 mod cursor;
 mod entry;
+mod gemini_cli;
+mod merged;
+mod opencode;
 mod paths;
 mod placeholder;
 #[cfg(test)]
@@ -355,7 +361,11 @@ pub trait Config: Sync {
 pub fn of(host: Host) -> Option<&'static dyn Config> {
     match host {
         Host::ClaudeCode => Some(&claude_code::ClaudeCode),
+        Host::Codex => Some(&codex::Codex),
+        Host::CopilotCli => Some(&copilot_cli::CopilotCli),
         Host::Cursor => Some(&cursor::CURSOR),
+        Host::GeminiCli => Some(&gemini_cli::GeminiCli),
+        Host::OpenCode => Some(&opencode::OpenCode),
         _ => None,
     }
 }
