@@ -89,14 +89,14 @@ impl Config for Codex {
         let file = |path, scope, format, role| ConfigFile { path, scope, format, role };
         let operators =
             |name: &str| file(managed(machine).join(name), Scope::Managed, Format::Toml, Role::Read);
-        vec![
+        committed::without_doubles(vec![
             operators("requirements.toml"),
             operators("managed_config.toml"),
             ConfigFile::servers(project.join(".codex/config.toml"), Scope::Project, Format::Toml),
             ConfigFile::servers(user_file(machine), Scope::User, Format::Toml),
             operators("config.toml"),
             file(folder(machine).join("hooks.json"), Scope::User, Format::Json, Role::Hooks),
-        ]
+        ])
     }
 
     fn servers(&self, machine: &Machine<'_>, found: &Found) -> Vec<Server> {
@@ -188,4 +188,125 @@ fn with_servers(machine: &Machine<'_>, found: &Found) -> Found {
     let files =
         found.files.iter().filter(|file| file.file.path != requirements && file.file.format == Format::Toml);
     Found { files: files.cloned().collect(), project: found.project.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::FoundFile;
+    use super::super::check::{becomes, files, found, named, on, plain};
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn its_files() {
+        let expected = [
+            "managed read /etc/codex/requirements.toml",
+            "managed read /etc/codex/managed_config.toml",
+            "project servers /p/.codex/config.toml",
+            "user servers /h/.codex/config.toml",
+            "managed read /etc/codex/config.toml",
+            "user hooks /h/.codex/hooks.json",
+        ];
+        assert_eq!(files(&Codex, System::Linux, &[]), expected);
+        assert_eq!(files(&Codex, System::Linux, &[("CODEX_HOME", "/c")])[5], "user hooks /c/hooks.json");
+        let in_home = on(System::Linux, &[], |machine| Codex.files(machine, Path::new("/h")));
+        let same: Vec<_> = in_home.iter().filter(|file| file.path.ends_with(".codex/config.toml")).collect();
+        assert!(matches!(same[..], [ConfigFile { scope: Scope::User, .. }]), "{same:?}");
+    }
+
+    #[test]
+    fn its_servers() {
+        // The document stands in the project's file.
+        let document = json!({ "mcp_servers": {
+            "x": { "command": "npx", "args": ["x"], "env": { "K": "v" }, "env_vars": ["A"], "required": true, "startup_timeout_sec": 3.5, "enabled_tools": ["t"] },
+            "bearer": { "url": "https://e.com/mcp", "bearer_token_env_var": "TOKEN", "http_headers": { "X-R": "eu" }, "tool_timeout_sec": 9 },
+            "by-name": { "url": "https://e.com/mcp", "env_http_headers": { "X-Key": "KEY" } },
+            "off": { "command": "x", "enabled": false },
+            "helper": { "url": "https://e.com/mcp", "http_headers_helper": "/x/h" },
+            "signs-in": { "url": "https://e.com/mcp", "scopes": ["a"] },
+            "bare": { "url": "https://e.com/mcp" },
+            "token": { "url": "https://e.com/mcp", "bearer_token_env_var": "ghp_s3cr3t-x" },
+        }});
+        let with = Wrapping { mcp_json: true, ..named() };
+        assert_eq!(
+            becomes(&Codex, &document, &with),
+            [
+                r#"x: {"command":"/opt/bir/bir-proxy","args":["--server-name","x","--scope","project","--","npx","x"],"env":{"K":"v"},"env_vars":["A"],"required":true,"startup_timeout_sec":3.5,"enabled_tools":["t"]}"#,
+                r#"bearer: {"tool_timeout_sec":9,"env_vars":["TOKEN"],"command":"/opt/bir/bir-proxy","args":["--server-name","bearer","--scope","project","--url","https://e.com/mcp","--transport","http","--bearer-env","TOKEN"],"env":{"BIR_UPSTREAM_HEADERS":"{\"X-R\":\"eu\"}"}}"#,
+                r#"by-name: {"env_vars":["KEY"],"command":"/opt/bir/bir-proxy","args":["--server-name","by-name","--scope","project","--url","https://e.com/mcp","--transport","http","--header-env","X-Key: KEY"]}"#,
+                "off: ! disabled",
+                "helper: ! shape",
+                "signs-in: ! oauth",
+                r#"bare: {"command":"/opt/bir/bir-proxy","args":["--server-name","bare","--scope","project","--url","https://e.com/mcp","--transport","http"]}"#,
+                "token: ! shape",
+            ]
+        );
+        // Nobody trusts the project, and nobody has asked for its files.
+        assert_eq!(becomes(&Codex, &document, &plain())[0], "x: ! pending");
+        assert_eq!(becomes(&Codex, &document, &named())[0], "x: ! committed");
+    }
+
+    /// The codes for a server of the project and one of the user, where the files say this as well.
+    fn codes(managed: Value, user: Value) -> Vec<String> {
+        on(System::Linux, &[], |machine| {
+            let servers = json!({ "mcp_servers": { "of-project": { "command": "x" } } });
+            let mut found = found(&Codex, machine, &Value::Null);
+            let mut user = user;
+            user["mcp_servers"] = json!({ "of-user": { "command": "x" } });
+            let all = Codex.files(machine, Path::new("/p"));
+            found.files = [(0, managed), (2, servers), (3, user)]
+                .map(|(n, value)| FoundFile { file: all[n].clone(), value })
+                .into();
+            let servers = Codex.servers(machine, &found);
+            let with = Wrapping { mcp_json: true, ..plain() };
+            let code = |server: &Server| {
+                Codex
+                    .wrap(machine, &found, server, &with)
+                    .map_or_else(|refusal| refusal.code, |_| "wrapped")
+                    .into()
+            };
+            let mut codes: Vec<String> = servers.iter().map(code).collect();
+            codes.extend(
+                Codex.hooks_refused(machine, &found).map(|refusal| format!("hooks {}", refusal.code)),
+            );
+            codes
+        })
+    }
+
+    #[test]
+    fn trust_and_requirements_count() {
+        let nothing = json!({});
+        let trusted = json!({ "projects": { "/p": { "trust_level": "trusted" } } });
+        assert_eq!(codes(nothing.clone(), nothing.clone()), ["pending", "wrapped"]);
+        assert_eq!(codes(nothing.clone(), trusted.clone()), ["wrapped", "wrapped"]);
+        assert_eq!(
+            codes(nothing.clone(), json!({ "projects": { "/p": { "trust_level": "untrusted" } } })),
+            ["pending", "wrapped"]
+        );
+        let listed = json!({ "mcp_servers": { "of-user": { "identity": { "command": "x" } } } });
+        assert_eq!(codes(listed, trusted.clone()), ["policy", "policy"]);
+        assert_eq!(
+            codes(json!({ "allow_managed_hooks_only": true }), trusted),
+            ["wrapped", "wrapped", "hooks policy"]
+        );
+        assert_eq!(
+            codes(nothing, json!({ "features": { "hooks": false } })),
+            ["pending", "wrapped", "hooks disabled"]
+        );
+    }
+
+    #[test]
+    fn its_hooks_are_the_users() {
+        on(System::Linux, &[], |machine| {
+            for user in [false, true] {
+                let change = Codex.hooks(machine, Path::new("/p"), user, "/opt/bir/bir-hooks").unwrap();
+                let HookChange::Appended { file, elements } = change else {
+                    unreachable!("the file is shared")
+                };
+                assert_eq!(file.path, Path::new("/h/.codex/hooks.json"));
+                assert_eq!(elements[0].0, Place::keys(["hooks", "SessionStart"]));
+                assert!(elements.iter().all(|(_, element)| crate::our_hook(Host::Codex, element).is_some()));
+            }
+        });
+    }
 }

@@ -68,7 +68,7 @@ impl Config for CopilotCli {
         let read = |path| ConfigFile { path, scope: Scope::User, format: Format::Jsonc, role: Role::Read };
         files.extend(settings(machine).map(read));
         files.push(own_file(machine));
-        files
+        committed::without_doubles(files)
     }
 
     fn servers(&self, machine: &Machine<'_>, found: &Found) -> Vec<Server> {
@@ -120,5 +120,89 @@ impl Config for CopilotCli {
 
     fn restart_hint(&self) -> &'static str {
         "start a new session of Copilot CLI"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::{becomes, files, named, on, plain};
+    use super::super::{FoundFile, System};
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn its_files() {
+        let expected = [
+            "project servers /p/.github/mcp.json",
+            "project servers /p/.mcp.json",
+            "user servers /h/.copilot/mcp-config.json",
+            "user read /h/.copilot/settings.json",
+            "user read /h/.copilot/config.json",
+            "user own /h/.copilot/hooks/bir.json",
+        ];
+        assert_eq!(files(&CopilotCli, System::Linux, &[]), expected);
+        assert_eq!(
+            files(&CopilotCli, System::Windows, &[("COPILOT_HOME", "/c")])[2],
+            "user servers /c/mcp-config.json"
+        );
+    }
+
+    #[test]
+    fn its_servers() {
+        let document = json!({ "mcpServers": {
+            "x": { "type": "local", "command": "npx", "args": ["x", "--host=$HOST"], "tools": ["*"], "env": { "K": "$KEY" } },
+            "web": { "type": "http", "url": "https://e.com/mcp", "headers": { "Authorization": "Bearer $T", "X-R": "eu" }, "tools": ["a"] },
+            "events": { "type": "sse", "url": "https://e.com/sse", "headers": { "X-R": "eu" }, "tools": [] },
+            "off": { "command": "x", "disabled": true },
+            "bare": { "type": "http", "url": "https://e.com/mcp" },
+        }});
+        let with = Wrapping { mcp_json: true, ..named() };
+        assert_eq!(
+            becomes(&CopilotCli, &document, &with),
+            [
+                r#"x: {"type":"local","command":"/opt/bir/bir-proxy","args":["--server-name","x","--scope","project","--","npx","x","--host=$HOST"],"tools":["*"],"env":{"K":"$KEY"}}"#,
+                r#"web: {"type":"local","tools":["a"],"command":"/opt/bir/bir-proxy","args":["--server-name","web","--scope","project","--url","https://e.com/mcp","--header-env","Authorization: BIR_UPSTREAM_HEADER_1"],"env":{"BIR_UPSTREAM_HEADER_1":"Bearer $T","BIR_UPSTREAM_HEADERS":"{\"X-R\":\"eu\"}"}}"#,
+                r#"events: {"type":"local","tools":[],"command":"/opt/bir/bir-proxy","args":["--server-name","events","--scope","project","--url","https://e.com/sse","--transport","sse"],"env":{"BIR_UPSTREAM_HEADERS":"{\"X-R\":\"eu\"}"}}"#,
+                r#"off: {"command":"/opt/bir/bir-proxy","disabled":true,"args":["--server-name","off","--scope","project","--","x"]}"#,
+                r#"bare: {"type":"local","command":"/opt/bir/bir-proxy","args":["--server-name","bare","--scope","project","--url","https://e.com/mcp"]}"#,
+            ]
+        );
+        assert_eq!(becomes(&CopilotCli, &document, &plain())[0], "x: ! pending");
+        assert_eq!(becomes(&CopilotCli, &document, &named())[0], "x: ! committed");
+    }
+
+    #[test]
+    fn what_the_user_has_set_counts() {
+        on(System::Linux, &[], |machine| {
+            let all = CopilotCli.files(machine, Path::new("/p"));
+            let servers = json!({ "mcpServers": { "x": { "command": "x" }, "y": { "command": "y" } } });
+            let state = |settings: Value| {
+                let files = [(1, servers.clone()), (4, settings)]
+                    .map(|(n, value)| FoundFile { file: all[n].clone(), value });
+                let found = Found { files: files.into(), project: "/p".into() };
+                let states = CopilotCli
+                    .servers(machine, &found)
+                    .into_iter()
+                    .map(|server| server.state)
+                    .collect::<Vec<_>>();
+                (states, CopilotCli.hooks_refused(machine, &found).map(|refusal| refusal.code))
+            };
+            use State::{Active, Disabled, Pending};
+            assert_eq!(state(json!({})), (vec![Pending, Pending], None));
+            assert_eq!(state(json!({ "trusted_folders": ["/q"] })), (vec![Pending, Pending], None));
+            let set =
+                json!({ "trusted_folders": ["/p"], "disabledMcpServers": ["y"], "disableAllHooks": true });
+            assert_eq!(state(set), (vec![Active, Disabled], Some("disabled")));
+        });
+    }
+
+    #[test]
+    fn its_hooks_are_a_file_of_ours() {
+        on(System::Linux, &[("COPILOT_HOME", "/c")], |machine| {
+            let change = CopilotCli.hooks(machine, Path::new("/p"), false, "/opt/bir/bir-hooks").unwrap();
+            let HookChange::Own { file, text } = change else { unreachable!("the file is ours") };
+            assert_eq!((file.path.to_str(), file.role), (Some("/c/hooks/bir.json"), Role::Own));
+            assert_eq!(crate::our_file(Host::CopilotCli, &text).as_deref(), Some("/opt/bir/bir-hooks"));
+        });
     }
 }

@@ -102,15 +102,13 @@ impl Config for GeminiCli {
     fn files(&self, machine: &Machine<'_>, project: &Path) -> Vec<ConfigFile> {
         let read = |path, scope| ConfigFile { path, scope, format: Format::Jsonc, role: Role::Read };
         let [settings, defaults] = managed(machine);
-        let mut files = vec![read(settings, Scope::Managed)];
-        let user = user_file(machine);
-        let of_project = project.join(".gemini/settings.json");
-        // In the home directory they are one.
-        if of_project != user.path {
-            files.push(ConfigFile::servers(of_project, Scope::Project, Format::Jsonc));
-        }
-        files.extend([user, read(defaults, Scope::Managed), read(switches(machine), Scope::User)]);
-        files
+        committed::without_doubles(vec![
+            read(settings, Scope::Managed),
+            ConfigFile::servers(project.join(".gemini/settings.json"), Scope::Project, Format::Jsonc),
+            user_file(machine),
+            read(defaults, Scope::Managed),
+            read(switches(machine), Scope::User),
+        ])
     }
 
     fn servers(&self, machine: &Machine<'_>, found: &Found) -> Vec<Server> {
@@ -167,5 +165,106 @@ impl Config for GeminiCli {
 
     fn restart_hint(&self) -> &'static str {
         "start a new session of Gemini CLI"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::{becomes, files, named, on, plain};
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn its_files() {
+        let expected = [
+            "managed read /etc/gemini-cli/settings.json",
+            "project servers /p/.gemini/settings.json",
+            "user both /h/.gemini/settings.json",
+            "managed read /etc/gemini-cli/system-defaults.json",
+            "user read /h/.gemini/mcp-server-enablement.json",
+        ];
+        assert_eq!(files(&GeminiCli, System::Linux, &[]), expected);
+        let moved = files(&GeminiCli, System::MacOs, &[("GEMINI_CLI_SYSTEM_SETTINGS_PATH", "/s/x.json")]);
+        assert_eq!(
+            (moved[0].as_str(), moved[3].as_str()),
+            ("managed read /s/x.json", "managed read /s/system-defaults.json")
+        );
+    }
+
+    #[test]
+    fn its_servers() {
+        let document = json!({ "mcpServers": {
+            "with_line": { "command": "./run.sh", "cwd": "./t", "args": ["$A"], "timeout": 6, "trust": true, "includeTools": ["a"] },
+            "http": { "httpUrl": "https://e.com/mcp", "headers": { "Authorization": "Bearer ${T}", "X-R": "eu" }, "timeout": 5 },
+            "url": { "url": "https://e.com/sse", "type": "sse", "headers": { "X-R": "eu" } },
+            "plain-url": { "url": "https://e.com/mcp", "headers": { "X-R": "eu" } },
+            "oauth": { "httpUrl": "https://e.com/mcp", "oauth": { "enabled": true } },
+            "google": { "httpUrl": "https://e.com/mcp", "authProviderType": "google_credentials" },
+            "both": { "httpUrl": "https://e.com/mcp", "command": "x" },
+        }});
+        let with = Wrapping { mcp_json: true, ..plain() };
+        assert_eq!(
+            becomes(&GeminiCli, &document, &with),
+            [
+                r#"with_line: {"command":"/opt/bir/bir-proxy","cwd":"./t","args":["--server-name","with_line","--scope","project","--","./run.sh","$A"],"timeout":6,"trust":true,"includeTools":["a"]}"#,
+                r#"http: {"timeout":5,"command":"/opt/bir/bir-proxy","args":["--server-name","http","--scope","project","--url","https://e.com/mcp","--transport","http","--header-env","Authorization: BIR_UPSTREAM_HEADER_1"],"env":{"BIR_UPSTREAM_HEADER_1":"Bearer ${T}","BIR_UPSTREAM_HEADERS":"{\"X-R\":\"eu\"}"}}"#,
+                r#"url: {"type":"stdio","command":"/opt/bir/bir-proxy","args":["--server-name","url","--scope","project","--url","https://e.com/sse","--transport","sse"],"env":{"BIR_UPSTREAM_HEADERS":"{\"X-R\":\"eu\"}"}}"#,
+                r#"plain-url: {"command":"/opt/bir/bir-proxy","args":["--server-name","plain-url","--scope","project","--url","https://e.com/mcp"],"env":{"BIR_UPSTREAM_HEADERS":"{\"X-R\":\"eu\"}"}}"#,
+                "oauth: ! oauth",
+                "google: ! oauth",
+                "both: ! shape",
+            ]
+        );
+        assert_eq!(becomes(&GeminiCli, &document, &plain())[0], "with_line: ! committed");
+        assert_eq!(
+            becomes(&GeminiCli, &document, &Wrapping { mcp_json: true, ..named() })[5],
+            "google: ! oauth"
+        );
+    }
+
+    #[test]
+    fn servers_are_switched_off_beside_themselves() {
+        on(System::Linux, &[], |machine| {
+            let all = GeminiCli.files(machine, Path::new("/p"));
+            let state = |n: usize, value: Value| {
+                let servers = json!({ "mcpServers": { "Srv": { "command": "x" } } });
+                let mut files = vec![FoundFile { file: all[2].clone(), value: servers }];
+                files.push(FoundFile { file: all[n].clone(), value });
+                let found = Found { files, project: "/p".into() };
+                GeminiCli.servers(machine, &found)[0].state.clone()
+            };
+            for (value, off) in [
+                (json!({}), false),
+                (json!({ "mcp": { "allowed": ["srv "] } }), false),
+                (json!({ "mcp": { "allowed": [] } }), false),
+                (json!({ "mcp": { "allowed": ["other"] } }), true),
+                (json!({ "mcp": { "excluded": ["SRV"] } }), true),
+                (json!({ "mcp": { "allowed": ["srv"], "excluded": ["srv"] } }), true),
+            ] {
+                assert_eq!(state(1, value.clone()) == State::Disabled, off, "{value}");
+                assert_eq!(matches!(state(0, value.clone()), State::Forbidden(_)), off, "{value}");
+            }
+            assert_eq!(state(4, json!({ "srv": { "enabled": false } })), State::Disabled);
+            assert_eq!(state(4, json!({ "srv": { "enabled": true } })), State::Active);
+            let hooks = |value: Value| {
+                let files = vec![FoundFile { file: all[2].clone(), value }];
+                GeminiCli
+                    .hooks_refused(machine, &Found { files, project: "/p".into() })
+                    .map(|refusal| refusal.code)
+            };
+            assert_eq!(hooks(json!({ "hooksConfig": { "enabled": false } })), Some("disabled"));
+            assert_eq!(hooks(json!({ "hooksConfig": { "disabled": ["bir"] } })), Some("disabled"));
+            assert_eq!(hooks(json!({ "hooksConfig": { "disabled": ["other"] } })), None);
+        });
+    }
+
+    #[test]
+    fn its_hooks_are_the_users() {
+        on(System::Linux, &[], |machine| {
+            let change = GeminiCli.hooks(machine, Path::new("/p"), false, "/opt/bir/bir-hooks").unwrap();
+            let HookChange::Appended { file, elements } = change else { unreachable!("the file is shared") };
+            assert_eq!((file.path.to_str(), file.role), (Some("/h/.gemini/settings.json"), Role::Both));
+            assert!(elements.iter().all(|(_, element)| crate::our_hook(Host::GeminiCli, element).is_some()));
+        });
     }
 }

@@ -83,7 +83,8 @@ impl Config for OpenCode {
         add(&project.join(".opencode"), &BOTH, Scope::Project, Role::Servers);
         add(project, &BOTH, Scope::Project, Role::Servers);
         if let Some(file) = machine.dir("OPENCODE_CONFIG") {
-            add(&file, &[""], Scope::User, Role::Servers);
+            let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            add(file.parent().unwrap_or(&file), &[name], Scope::User, Role::Servers);
         }
         add(
             &folder(machine),
@@ -92,7 +93,7 @@ impl Config for OpenCode {
             Role::Servers,
         );
         files.push(own_file(machine));
-        files
+        committed::without_doubles(files)
     }
 
     fn servers(&self, _: &Machine<'_>, found: &Found) -> Vec<Server> {
@@ -142,4 +143,104 @@ fn without_oauth(server: &Server, made: &mut Wrap) {
     memo.was.push((OAUTH.into(), Was::Value(was.clone())));
     let order = |key: &str| members.keys().position(|known| known == key);
     memo.was.sort_by_key(|(key, _)| order(key));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::FoundFile;
+    use super::super::check::{becomes, files, named, on, plain};
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn its_files() {
+        let expected = [
+            "managed read /etc/opencode/opencode.jsonc",
+            "managed read /etc/opencode/opencode.json",
+            "project servers /p/.opencode/opencode.jsonc",
+            "project servers /p/.opencode/opencode.json",
+            "project servers /p/opencode.jsonc",
+            "project servers /p/opencode.json",
+            "user servers /x/opencode/opencode.jsonc",
+            "user servers /x/opencode/opencode.json",
+            "user servers /x/opencode/config.json",
+            "user own /x/opencode/plugins/bir.js",
+        ];
+        assert_eq!(files(&OpenCode, System::Linux, &[("XDG_CONFIG_HOME", "/x")]), expected);
+        let moved = files(
+            &OpenCode,
+            System::Linux,
+            &[("OPENCODE_CONFIG", "/o/c.json"), ("OPENCODE_CONFIG_DIR", "/d")],
+        );
+        assert_eq!(
+            (moved[2].as_str(), moved[8].as_str()),
+            ("user servers /d/opencode.jsonc", "user servers /o/c.json")
+        );
+    }
+
+    #[test]
+    fn its_servers() {
+        let document = json!({ "mcp": {
+            "x": { "type": "local", "command": ["npx", "x", "{file:~/k}"], "environment": { "K": "{env:K}" }, "enabled": true, "timeout": 5 },
+            "web": { "type": "remote", "url": "https://e.com/mcp", "headers": { "Authorization": "Bearer {env:T}", "X-R": "eu" } },
+            "no-sign-in": { "type": "remote", "url": "https://e.com/mcp", "oauth": false },
+            "signs-in": { "type": "remote", "url": "https://e.com/mcp", "oauth": { "clientSecret": "s" } },
+            "bare": { "type": "remote", "url": "https://e.com/mcp" },
+            "off": { "type": "local", "command": ["x"], "enabled": false },
+            "none": { "type": "local", "command": [] },
+            "servers": {
+                "second": { "type": "local", "command": ["y"] },
+                "second-off": { "type": "local", "command": ["y"], "disabled": true },
+            },
+        }});
+        let with = Wrapping { mcp_json: true, ..plain() };
+        let lines = becomes(&OpenCode, &document, &with);
+        assert_eq!(
+            lines,
+            [
+                r#"x: {"type":"local","command":["/opt/bir/bir-proxy","--server-name","x","--scope","project","--","npx","x","{file:~/k}"],"environment":{"K":"{env:K}"},"enabled":true,"timeout":5}"#,
+                r#"web: {"type":"local","command":["/opt/bir/bir-proxy","--server-name","web","--scope","project","--url","https://e.com/mcp","--header-env","Authorization: BIR_UPSTREAM_HEADER_1"],"environment":{"BIR_UPSTREAM_HEADER_1":"Bearer {env:T}","BIR_UPSTREAM_HEADERS":"{\"X-R\":\"eu\"}"}}"#,
+                r#"no-sign-in: {"type":"local","command":["/opt/bir/bir-proxy","--server-name","no-sign-in","--scope","project","--url","https://e.com/mcp"]}"#,
+                "signs-in: ! oauth",
+                "bare: ! oauth",
+                "off: ! disabled",
+                "none: ! shape",
+                r#"second: {"type":"local","command":["/opt/bir/bir-proxy","--server-name","second","--scope","project","--","y"]}"#,
+                "second-off: ! disabled",
+            ]
+        );
+        assert_eq!(becomes(&OpenCode, &document, &named())[0], "x: ! committed");
+        assert!(
+            becomes(&OpenCode, &document, &Wrapping { mcp_json: true, ..named() })[4].starts_with("bare: {")
+        );
+    }
+
+    #[test]
+    fn a_project_may_switch_a_server_of_the_users() {
+        on(System::Linux, &[], |machine| {
+            let all = OpenCode.files(machine, Path::new("/p"));
+            let code = |overlay: Value| {
+                let servers = json!({ "mcp": { "x": { "type": "local", "command": ["x"] } } });
+                let files = [(5, json!({ "mcp": { "x": overlay } })), (7, servers)]
+                    .map(|(n, value)| FoundFile { file: all[n].clone(), value });
+                let found = Found { files: files.into(), project: "/p".into() };
+                let servers = OpenCode.servers(machine, &found);
+                let wrapped = OpenCode.wrap(machine, &found, servers.last().unwrap(), &plain());
+                (servers.len(), wrapped.map_or_else(|refusal| refusal.code, |_| "wrapped"))
+            };
+            assert_eq!(code(json!({ "enabled": false })), (1, "disabled"));
+            assert_eq!(code(json!({ "enabled": true })), (1, "wrapped"));
+            assert_eq!(code(json!({ "command": ["y"], "type": "local" })), (2, "shadowed"));
+        });
+    }
+
+    #[test]
+    fn its_hooks_are_a_plugin_of_ours() {
+        on(System::Linux, &[], |machine| {
+            let change = OpenCode.hooks(machine, Path::new("/p"), false, "/opt/bir/bir-hooks").unwrap();
+            let HookChange::Own { file, text } = change else { unreachable!("the file is ours") };
+            assert_eq!(file.path, Path::new("/h/.config/opencode/plugins/bir.js"));
+            assert_eq!(crate::our_file(Host::OpenCode, &text).as_deref(), Some("/opt/bir/bir-hooks"));
+        });
+    }
 }
