@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// How it writes a server down. `tools` stays; `disabled` was seen to mean nothing to it.
 pub(super) const SHAPE: Shape = Shape {
-    kinds: Some(Kinds { local: "local", needed: true, ..Kinds::COMMON }),
+    kinds: Some(Kinds { local: Some("local"), needed: true, ..Kinds::COMMON }),
     off: &[],
     filled: Filled {
         env: &[Syntax::DollarBraces, Syntax::Dollar],
@@ -59,10 +59,14 @@ impl Config for CopilotCli {
     }
 
     fn files(&self, machine: &Machine<'_>, project: &Path) -> Vec<ConfigFile> {
-        let project = |name| ConfigFile::servers(project.join(name), Scope::Project, Format::Json);
+        let of_project = |name, role| {
+            let path = project.join(name);
+            ConfigFile { path, scope: Scope::Project, format: Format::Json, role }
+        };
         let mut files = vec![
-            project(".github/mcp.json"),
-            project(".mcp.json"),
+            of_project(".github/mcp.json", Role::Servers),
+            // Claude Code's as well, whose module writes it.
+            of_project(".mcp.json", Role::Read),
             ConfigFile::servers(folder(machine).join("mcp-config.json"), Scope::User, Format::Json),
         ];
         let read = |path| ConfigFile { path, scope: Scope::User, format: Format::Jsonc, role: Role::Read };
@@ -95,6 +99,10 @@ impl Config for CopilotCli {
     ) -> Result<Wrap, Refusal> {
         let file = super::table::file_of(found, server)?;
         let made = wrap(&SHAPE, file, server, server.scope, with)?;
+        if file.role == Role::Read {
+            let why = "it stands in `.mcp.json`, which Copilot CLI shares with Claude Code; `bir install --host claude-code --mcp-json` wraps it there";
+            return Err(Refusal::new("shared", why));
+        }
         committed::asked(server, with)?;
         Ok(made)
     }
@@ -134,7 +142,7 @@ mod tests {
     fn its_files() {
         let expected = [
             "project servers /p/.github/mcp.json",
-            "project servers /p/.mcp.json",
+            "project read /p/.mcp.json",
             "user servers /h/.copilot/mcp-config.json",
             "user read /h/.copilot/settings.json",
             "user read /h/.copilot/config.json",
@@ -193,6 +201,12 @@ mod tests {
             let set =
                 json!({ "trusted_folders": ["/p"], "disabledMcpServers": ["y"], "disableAllHooks": true });
             assert_eq!(state(set), (vec![Active, Disabled], Some("disabled")));
+            // What it shares with Claude Code is not its to change.
+            let files = vec![FoundFile { file: all[1].clone(), value: servers.clone() }];
+            let found = Found { files, project: "/p".into() };
+            let with = Wrapping { mcp_json: true, ..named() };
+            let shared = CopilotCli.servers(machine, &found).remove(0);
+            assert_eq!(CopilotCli.wrap(machine, &found, &shared, &with).unwrap_err().code, "shared");
         });
     }
 

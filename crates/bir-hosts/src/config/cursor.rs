@@ -19,6 +19,7 @@ pub(super) const CURSOR: Table = Table {
             ConfigFile::servers(machine.home.join(".cursor/mcp.json"), Scope::User, Format::Jsonc),
         ]
     },
+    shadows: true,
     without_project: false,
     restart_hint: "in Cursor, switch the server off and on again in Settings, MCP, or restart Cursor",
 };

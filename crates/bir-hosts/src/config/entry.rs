@@ -14,9 +14,9 @@ const WITH_VALUE: [&str; 8] = [
     "--url",
     "--transport",
     "--header",
-    super::wrap::URL_ENV,
-    super::wrap::HEADER_ENV,
-    super::wrap::BEARER_ENV,
+    super::remote::URL_ENV,
+    super::remote::HEADER_ENV,
+    super::remote::BEARER_ENV,
 ];
 
 /// The servers of a host's files, by its shape. Files come with those first that count more: of the same name, the first counts.
@@ -43,18 +43,21 @@ pub fn servers(shape: &Shape, found: &Found) -> Vec<Server> {
 #[must_use]
 pub fn of_file(shape: &Shape, file: &FoundFile) -> Vec<Server> {
     let mut all = Vec::new();
-    for (n, root) in shape.roots.iter().enumerate() {
+    for root in shape.roots {
         let place = Place::keys(root.iter().copied());
         let Some(servers) = place.of(&file.value) else { continue };
-        // A root may stand inside of another (`mcp` and `mcp.servers`).
-        let is_root = |name: &str| {
-            shape.roots.iter().enumerate().any(|(m, other)| {
-                m != n && other.split_last().is_some_and(|(last, above)| *last == name && above == *root)
-            })
+        // A root may stand inside of another (`mcp.servers` in `mcp`), where a server may have its name.
+        let inner = |name: &str| {
+            let mut others = shape.roots.iter().filter_map(|other| other.split_last());
+            others.any(|(last, above)| *last == name && above == *root)
         };
+        let is_inner = |name: &str, value: &Value| inner(name) && !is_entry(shape, value);
+        if shape.roots.len() > 1 && is_entry(shape, servers) {
+            continue;
+        }
         match (shape.named_by, servers) {
             (None, Value::Object(members)) => {
-                for (name, entry) in members.iter().filter(|(name, _)| !is_root(name)) {
+                for (name, entry) in members.iter().filter(|(name, entry)| !is_inner(name, entry)) {
                     all.push(server(shape, file, name, place.key(name), entry));
                 }
             }
@@ -68,6 +71,11 @@ pub fn of_file(shape: &Shape, file: &FoundFile) -> Vec<Server> {
         }
     }
     all
+}
+
+/// Whether an object is a server, and no object of servers.
+fn is_entry(shape: &Shape, value: &Value) -> bool {
+    !matches!(Said::read(shape, value), Said::Other(_))
 }
 
 fn server(shape: &Shape, file: &FoundFile, name: &str, place: Place, entry: &Value) -> Server {
@@ -144,16 +152,23 @@ impl Said {
                 Self::Other("it has both a command and an address".into())
             }
             (Some(Kind::Remote(transport)), _, Some((member, by_member))) => {
-                Self::remote(entry, member, transport.or(*by_member))
+                Self::remote(shape, entry, member, transport.or(*by_member))
             }
-            (None, false, Some((member, transport))) => Self::remote(entry, member, *transport),
+            (None, false, Some((member, transport))) => Self::remote(shape, entry, member, *transport),
             (Some(Kind::Command), false, _) => Self::Other("it has no command".into()),
             (Some(Kind::Remote(_)), _, None) => Self::Other("it has no address".into()),
             (None, false, None) => Self::Other("it has neither a command nor an address".into()),
         }
     }
 
-    fn remote(entry: &Value, member: &'static str, transport: Option<&'static str>) -> Self {
+    fn remote(shape: &Shape, entry: &Value, member: &'static str, transport: Option<&'static str>) -> Self {
+        // An empty list is left behind by programs that write every member.
+        let is_left = |args: &Value| !args.is_null() && args.as_array().is_none_or(|args| !args.is_empty());
+        if let CommandAs::Split { args, .. } = shape.command
+            && entry.get(args).is_some_and(is_left)
+        {
+            return Self::Other(format!("it has both `{args}` and an address"));
+        }
         match entry.get(member) {
             Some(Value::String(url)) => Self::Remote { member, url: url.clone(), transport },
             _ => Self::Other(format!("its `{member}` is no text")),
@@ -231,7 +246,8 @@ pub(super) struct Wrapped {
 
 impl Wrapped {
     pub(super) fn read(shape: &Shape, entry: &Value) -> Option<Self> {
-        let Said::Command { program, mut args } = Said::read(shape, entry) else { return None };
+        // Whatever else stands in it: what the host starts is the proxy.
+        let Said::Command { program, mut args } = Said::command(shape, entry) else { return None };
         if program_name(&program) != "bir-proxy" {
             return None;
         }
@@ -260,7 +276,7 @@ impl Wrapped {
     /// The address, from the options or from the entry's environment.
     pub(super) fn url<'v>(&'v self, shape: &Shape, entry: &'v Value) -> Option<&'v str> {
         self.options("--url").next().or_else(|| {
-            let variable = self.options(super::wrap::URL_ENV).next()?;
+            let variable = self.options(super::remote::URL_ENV).next()?;
             entry.get(shape.env)?.get(variable)?.as_str()
         })
     }
@@ -270,9 +286,131 @@ impl Wrapped {
         if let Some((program, args)) = self.behind.as_deref().and_then(<[String]>::split_first) {
             return Some(Reach::Command { program: program.clone(), args: args.to_vec() });
         }
-        let names = [super::wrap::HEADER_ENV, super::wrap::BEARER_ENV];
+        let names = [super::remote::HEADER_ENV, super::remote::BEARER_ENV];
         let has_headers = names.into_iter().any(|name| self.options(name).next().is_some())
-            || entry.get(shape.env).is_some_and(|env| env.get(super::wrap::HEADERS).is_some());
+            || entry.get(shape.env).is_some_and(|env| env.get(super::remote::HEADERS).is_some());
         Some(Reach::Remote { url: self.url(shape, entry)?.to_owned(), has_headers })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ConfigFile, Role, Scope};
+    use super::*;
+    use bir_model::Format;
+    use serde_json::json;
+
+    fn found(documents: &[Value]) -> Found {
+        let file = |n: usize| ConfigFile {
+            path: format!("/{n}").into(),
+            scope: Scope::User,
+            format: Format::Json,
+            role: Role::Servers,
+        };
+        let files =
+            documents.iter().enumerate().map(|(n, value)| FoundFile { file: file(n), value: value.clone() });
+        Found { files: files.collect(), project: "/p".into() }
+    }
+
+    #[test]
+    fn a_root_may_stand_inside_of_another() {
+        let shape = Shape { roots: &[&["mcp", "servers"], &["mcp"]], ..Shape::COMMON };
+        for (document, names) in [
+            (json!({"mcp": {"a": {"command": "x"}}}), vec!["a"]),
+            (json!({"mcp": {"timeout": 3, "servers": {"a": {"command": "x"}}}}), vec!["a", "timeout"]),
+            (json!({"mcp": {"servers": {"command": "x"}, "a": {"url": "http://h"}}}), vec!["servers", "a"]),
+            (json!({"mcp": {}}), vec![]),
+        ] {
+            let found = found(std::slice::from_ref(&document));
+            let read: Vec<_> = servers(&shape, &found).into_iter().map(|server| server.name).collect();
+            assert_eq!(read, names, "{document}");
+        }
+    }
+
+    #[test]
+    fn the_first_file_counts() {
+        let one = json!({"mcpServers": {"a": {"command": "x", "disabled": true}, "b": {"command": "x"}}});
+        let other = json!({"mcpServers": {"a": {"command": "y"}, "c": {"command": "x"}}});
+        let states: Vec<_> = servers(&Shape::COMMON, &found(&[one, other]))
+            .into_iter()
+            .map(|server| (server.name, server.state))
+            .collect();
+        let state = |name: &str, state| (name.to_owned(), state);
+        assert_eq!(
+            states,
+            [
+                state("a", State::Disabled),
+                state("b", State::Active),
+                state("a", State::Shadowed("/0".into())),
+                state("c", State::Active)
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_wrapped_and_what_is_ours_is_told_by_the_program() {
+        let of = |entry: Value| {
+            let server =
+                servers(&Shape::COMMON, &found(&[json!({ "mcpServers": { "a": entry } })])).swap_remove(0);
+            let behind = match server.reach {
+                Reach::Command { program, args } => format!("{program} {}", args.join(" ")),
+                Reach::Remote { url, has_headers } => format!("{url} {has_headers}"),
+                Reach::Other(what) => what,
+            };
+            (server.wrapped.is_some(), server.ours, behind)
+        };
+        let line = |program: &str, args: &[&str]| of(json!({ "command": program, "args": args }));
+        let say = |behind: &str| behind.to_owned();
+        for program in ["bir-proxy", "/a b/bir-proxy", r"C:\x\bir-proxy.EXE"] {
+            let read = line(program, &["--server-name", "--", "--restart", "--", "npx", "--", "x"]);
+            assert_eq!(read, (true, false, say("npx -- x")), "{program}");
+        }
+        assert_eq!(
+            line("bir-proxy", &["--server-name", "a", "--url", "http://h"]),
+            (true, false, say("http://h false"))
+        );
+        assert_eq!(
+            line("bir-proxy", &["--server-name=a", "--url=http://h", "--bearer-env", "T"]),
+            (true, false, say("http://h true"))
+        );
+        assert_eq!(line("bir-proxy", &["--", "bir", "mcp", "serve"]), (true, true, say("bir mcp serve")));
+        assert_eq!(line("/x/bir", &["mcp", "serve"]), (false, true, say("/x/bir mcp serve")));
+        assert_eq!(line("bir-scenario.exe", &[]), (false, true, say("bir-scenario.exe ")));
+        assert_eq!(line("birch", &[]), (false, false, say("birch ")));
+        assert_eq!(line("my-bir-proxy", &["--", "x"]), (false, false, say("my-bir-proxy -- x")));
+        let env = json!({ "BIR_UPSTREAM_URL": "http://h?k", "BIR_UPSTREAM_HEADERS": "{}" });
+        let entry = json!({ "command": "bir-proxy", "args": ["--url-env", "BIR_UPSTREAM_URL"], "env": env });
+        assert_eq!(of(entry), (true, false, say("http://h?k true")));
+    }
+
+    #[test]
+    fn what_is_no_server_is_told_without_its_values() {
+        let of =
+            |entry: Value| match servers(&Shape::COMMON, &found(&[json!({ "mcpServers": { "a": entry } })]))
+                .swap_remove(0)
+                .reach
+            {
+                Reach::Other(what) => what,
+                reach => panic!("{reach:?}"),
+            };
+        for (entry, what) in [
+            (json!(null), "it is no object"),
+            (json!({}), "it has neither a command nor an address"),
+            (json!({"type": "sdk"}), "its `type` is `sdk`"),
+            (json!({"type": "s3cret s3cret"}), "its `type` is none that is known"),
+            (json!({"type": 3, "command": "x"}), "its `type` is none that is known"),
+            (json!({"type": "stdio", "url": "x"}), "it has no command"),
+            (json!({"type": "http", "command": "x"}), "it has no address"),
+            (json!({"command": "x", "url": "x"}), "it has both a command and an address"),
+            (json!({"type": "http", "command": "x", "url": "x"}), "it has both a command and an address"),
+            (json!({"url": "x", "args": ["y"]}), "it has both `args` and an address"),
+            (json!({"command": ["x"]}), "its `command` is no text"),
+            (json!({"command": ""}), "its `command` is empty"),
+            (json!({"command": "x", "args": "y"}), "its `args` is no list of texts"),
+            (json!({"command": "x", "args": ["y", 1]}), "its `args` is no list of texts"),
+            (json!({"url": 3}), "its `url` is no text"),
+        ] {
+            assert_eq!(of(entry.clone()), what, "{entry}");
+        }
     }
 }

@@ -11,26 +11,39 @@
 //! is in its file. Everything here is a function of values: no clock, no process, no file.
 
 mod address;
+mod amp;
+pub mod any;
 mod carry;
+mod change;
 #[cfg(test)]
 pub(crate) mod check;
 pub mod claude_code;
+mod claude_desktop;
+mod cline;
 mod codex;
 mod committed;
+mod continue_dev;
 mod copilot_cli;
 mod cursor;
 mod entry;
 mod gemini_cli;
+mod goose;
+mod hermes;
+mod kiro;
 mod merged;
 mod opencode;
 mod paths;
 mod placeholder;
 #[cfg(test)]
 mod properties;
+mod remote;
 mod shape;
 mod table;
 mod unwrap;
+mod vs_code;
+mod windsurf;
 mod wrap;
+mod zed;
 
 pub use carry::carry_out;
 pub use entry::{of_file, servers};
@@ -356,16 +369,58 @@ pub trait Config: Sync {
     fn restart_hint(&self) -> &'static str;
 }
 
+/// The configurations of all hosts that a module knows, in the order of [`Host::ALL`].
+pub fn all() -> impl Iterator<Item = &'static dyn Config> {
+    Host::ALL.into_iter().filter_map(of)
+}
+
 /// The configuration of a host. None: no module knows it yet.
 #[must_use]
 pub fn of(host: Host) -> Option<&'static dyn Config> {
-    match host {
-        Host::ClaudeCode => Some(&claude_code::ClaudeCode),
-        Host::Codex => Some(&codex::Codex),
-        Host::CopilotCli => Some(&copilot_cli::CopilotCli),
-        Host::Cursor => Some(&cursor::CURSOR),
-        Host::GeminiCli => Some(&gemini_cli::GeminiCli),
-        Host::OpenCode => Some(&opencode::OpenCode),
-        _ => None,
+    Some(match host {
+        Host::ClaudeCode => &claude_code::ClaudeCode,
+        Host::Codex => &codex::Codex,
+        Host::CopilotCli => &copilot_cli::CopilotCli,
+        Host::Cursor => &cursor::CURSOR,
+        Host::GeminiCli => &gemini_cli::GeminiCli,
+        Host::OpenCode => &opencode::OpenCode,
+        Host::VsCode => &vs_code::VS_CODE,
+        Host::Windsurf => &windsurf::WINDSURF,
+        Host::ClaudeDesktop => &claude_desktop::CLAUDE_DESKTOP,
+        Host::Zed => &zed::ZED,
+        Host::Cline => &cline::CLINE,
+        Host::Goose => &goose::GOOSE,
+        Host::Continue => &continue_dev::CONTINUE,
+        Host::Amp => &amp::AMP,
+        Host::Kiro => &kiro::KIRO,
+        Host::Hermes => &hermes::HERMES,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_configuration_is_of_its_host_and_says_what_a_person_does() {
+        let mut files = Vec::new();
+        for config in all() {
+            assert_eq!(of(config.host()).map(Config::host), Some(config.host()));
+            let hint = config.restart_hint();
+            assert!(!hint.is_empty() && !hint.ends_with('.'), "{hint}");
+            for system in [System::Linux, System::MacOs, System::Windows] {
+                let all = check::on(system, &[], |machine| config.files(machine, Path::new("/p")));
+                let absolute = |file: &ConfigFile| file.path.is_absolute() || system == System::Windows;
+                assert!(all.iter().all(absolute), "{:?}", config.host());
+                let written = all.into_iter().filter(|file| matches!(file.role, Role::Servers | Role::Both));
+                files.extend(written.map(|file| (system, file.path, config.host())));
+            }
+        }
+        // No file is two hosts', so that nothing is wrapped twice.
+        for (n, (system, path, host)) in files.iter().enumerate() {
+            let same =
+                files[n + 1..].iter().find(|(other, at, who)| (other, at) == (system, path) && who != host);
+            assert_eq!(same, None, "{host:?}");
+        }
     }
 }

@@ -19,7 +19,7 @@ pub(super) const SHAPE: Shape = Shape {
     env: "environment",
     kinds: Some(Kinds {
         member: "type",
-        local: "local",
+        local: Some("local"),
         needed: true,
         all: &[("local", Kind::Command), ("remote", Kind::Remote(None))],
     }),

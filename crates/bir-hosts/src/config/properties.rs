@@ -1,10 +1,11 @@
 //! What holds of every entry, whatever stands in it: it comes back, and no secret goes where it was not.
 
-use super::check::{named, plain};
+use super::any as any_file;
+use super::check::{becomes, named, plain};
 use super::entry::Wrapped;
 use super::{
     ByName, CommandAs, ConfigFile, Filled, Found, FoundFile, Kind, Kinds, Memo, Off, Role, Scope, Server,
-    Shape, Syntax, Wrap, Wrapping, carry_out, servers, unwrap, wrap, wrapped_copy,
+    Shape, Syntax, Wrap, Wrapping, all, carry_out, servers, unwrap, wrap, wrapped_copy,
 };
 use bir_model::{Format, Place};
 use proptest::prelude::*;
@@ -23,7 +24,7 @@ const OTHER: Shape = Shape {
     roots: &[&["mcp", "servers"], &["mcp"]],
     command: CommandAs::Vector("command"),
     env: "environment",
-    kinds: Some(Kinds { local: "local", needed: true, ..Kinds::COMMON }),
+    kinds: Some(Kinds { local: Some("local"), needed: true, ..Kinds::COMMON }),
     urls: &[("httpUrl", Some("http")), ("url", Some("sse"))],
     headers: "http_headers",
     by_name: ByName { bearer: Some("bearer_var"), headers: Some("env_headers"), pass_on: Some("env_vars") },
@@ -209,6 +210,53 @@ fn remote(shape: &Shape) -> impl Strategy<Value = Value> + use<> {
     })
 }
 
+/// A file with servers of any host's words, now and then in a form that none has.
+fn anything() -> impl Strategy<Value = Value> {
+    let text = |pattern: &'static str| pattern.prop_map(Value::from).boxed();
+    let texts = || prop::collection::vec(text("(-y|--|x|)"), 0..3).prop_map(Value::from).boxed();
+    let object = || {
+        prop::collection::btree_map("(A|X-B|Host)", text("(b|\\$\\{C\\})"), 0..3)
+            .prop_map(|members| Value::Object(members.into_iter().collect()))
+            .boxed()
+    };
+    let odd = prop_oneof![Just(Value::Null), Just(json!(3)), Just(json!(true)), texts(), object()].boxed();
+    let member = |key: &'static str, value: BoxedStrategy<Value>| {
+        let value = prop_oneof![12 => value, 1 => odd.clone()];
+        value.prop_map(move |value| (key.to_owned(), value)).boxed()
+    };
+    let url = || text("(http://localhost/|https://h/\\?k|https://\\$\\{H\\}/|unix://x)");
+    let line = || prop::collection::vec(text("(npx|bir|bir-proxy|x)"), 1..3).prop_map(Value::from).boxed();
+    let members = prop::collection::vec(
+        prop_oneof![
+            4 => member("command", prop_oneof![4 => text("(npx|/x/bir|bir-proxy|sh)"), 1 => line()].boxed()),
+            2 => member("cmd", text("(npx|x)")),
+            3 => member("args", texts()),
+            1 => prop_oneof![member("env", object()), member("envs", object()), member("environment", object())],
+            2 => prop_oneof![member("url", url()), member("uri", url()), member("serverUrl", url())],
+            1 => prop_oneof![member("headers", object()), member("http_headers", object())],
+            1 => member("type", text("(stdio|local|http|sse|remote|streamable_http|builtin)")),
+            1 => member("transport", text("(sse|stdio)")),
+            1 => prop_oneof![member("enabled", Just(true.into()).boxed()), member("disabled", Just(false.into()).boxed())],
+            1 => member("timeout", Just(3.into()).boxed()),
+        ],
+        0..6,
+    );
+    let entry = members.prop_map(|members| Value::Object(members.into_iter().collect())).boxed();
+    let entry = prop_oneof![12 => entry, 1 => odd.clone()].boxed();
+    let map = prop::collection::btree_map("(a|b|servers)", entry.clone(), 0..3)
+        .prop_map(|members| Value::Object(members.into_iter().collect()));
+    let named = ("(a|b|)", entry).prop_map(|(name, mut entry)| {
+        if let Value::Object(members) = &mut entry {
+            members.insert("name".into(), name.into());
+        }
+        entry
+    });
+    let list = prop::collection::vec(named, 0..3).prop_map(Value::from);
+    let root = "(mcpServers|servers|mcp_servers|context_servers|mcp|extensions|amp\\.mcpServers)";
+    prop::collection::btree_map(root, prop_oneof![4 => map, 2 => list, 1 => odd], 0..7)
+        .prop_map(|members| Value::Object(members.into_iter().collect()))
+}
+
 fn shapes() -> impl Strategy<Value = Shape> {
     let of_hosts = [
         super::claude_code::SHAPE,
@@ -221,6 +269,27 @@ fn shapes() -> impl Strategy<Value = Shape> {
 }
 
 proptest! {
+    #[test]
+    fn whatever_stands_in_a_file_comes_back_or_is_left_alone(document in anything()) {
+        for config in all() {
+            let with = Wrapping { host_named: true, ..named() };
+            // Each of them is shown to come back.
+            becomes(config, &document, &with);
+        }
+        let file = any_file::file("/f".as_ref(), "/p".as_ref(), &document.to_string());
+        let found = Found { files: vec![FoundFile { file, value: document.clone() }], project: "/p".into() };
+        for server in any_file::servers(&found) {
+            if let Ok(wrap) = any_file::wrap_in(&found, &server, &named()) {
+                let mut after = carried(&found, &wrap);
+                let entry = wrap.place.of(&after).unwrap().clone();
+                for edit in any_file::unwrap_in(&entry, &wrap.place, &wrap.memo.unwrap()).unwrap() {
+                    prop_assert!(carry_out(&mut after, &edit), "{:?}", edit);
+                }
+                prop_assert_eq!(&after, &document);
+            }
+        }
+    }
+
     #[test]
     fn a_command_comes_back_and_its_secrets_stay(
         (shape, entry) in shapes().prop_flat_map(|shape| (Just(shape), command(&shape))),

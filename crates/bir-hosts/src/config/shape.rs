@@ -8,7 +8,7 @@
 //!            url, headers gone:   args = --server-name … --url …,  env gets BIR_UPSTREAM_HEADERS
 //! ```
 //!
-//! [`servers`](super::servers) reads by it, [`wrap`](super::wrap) and [`unwrap`](super::unwrap) change by it; whatever
+//! [`servers`](super::servers()) reads by it, [`wrap`](super::wrap()) and [`unwrap`](super::unwrap()) change by it; whatever
 //! it does not name in an entry stays as it is.
 
 use super::placeholder::Filled;
@@ -37,7 +37,8 @@ pub struct Shape {
     pub off: &'static [Off],
     /// Members by which the host signs in to a server.
     pub signs_in: &'static [&'static str],
-    /// Members with which no proxy can stand in front of a server, and what they do, as part of a sentence ("its `x` …").
+    /// Members with which no proxy can stand in front of a server (unless they are false), and what they do, as part of a sentence
+    /// ("its `x` …").
     pub unproxied: &'static [(&'static str, &'static str)],
     /// What the host fills in.
     pub filled: Filled,
@@ -83,8 +84,8 @@ pub enum CommandAs {
 pub struct Kinds {
     /// Its key.
     pub member: &'static str,
-    /// What it says of a command.
-    pub local: &'static str,
+    /// What it says of a command; none: a command has no such member.
+    pub local: Option<&'static str>,
     /// An entry without it means nothing; otherwise it may be left out.
     pub needed: bool,
     /// What else it says.
@@ -95,7 +96,7 @@ impl Kinds {
     /// `type`, as most hosts have it; it may be left out.
     pub const COMMON: Self = Self {
         member: "type",
-        local: "stdio",
+        local: Some("stdio"),
         needed: false,
         all: &[
             ("stdio", Kind::Command),

@@ -1,8 +1,8 @@
 //! A host that is its [`Shape`] and a list of files.
 
 use super::{
-    Config, ConfigFile, Found, Machine, Memo, Refusal, Scope, Server, Shape, Wrap, Wrapping, servers, unwrap,
-    wrap,
+    Config, ConfigFile, Found, Machine, Memo, Refusal, Scope, Server, Shape, Wrap, Wrapping, of_file,
+    servers, unwrap, wrap,
 };
 use crate::Host;
 use bir_model::{Edit, Place};
@@ -15,6 +15,8 @@ pub(super) struct Table {
     pub(super) shape: Shape,
     /// Its files, those first that count more.
     pub(super) files: fn(&Machine<'_>, &Path) -> Vec<ConfigFile>,
+    /// A server counts once, whichever files name it; otherwise each file's is started.
+    pub(super) shadows: bool,
     /// Its servers are started in no project.
     pub(super) without_project: bool,
     pub(super) restart_hint: &'static str,
@@ -30,7 +32,11 @@ impl Config for Table {
     }
 
     fn servers(&self, _: &Machine<'_>, found: &Found) -> Vec<Server> {
-        servers(&self.shape, found)
+        if self.shadows {
+            servers(&self.shape, found)
+        } else {
+            found.files.iter().flat_map(|file| of_file(&self.shape, file)).collect()
+        }
     }
 
     fn wrap(
@@ -43,7 +49,9 @@ impl Config for Table {
         let file = file_of(found, server)?;
         let mut scope = server.scope;
         if self.without_project {
-            if !(with.everywhere || with.host_named) {
+            // What is wrapped, or never is, is told as everywhere.
+            let may_be = server.wrapped.is_none() && !server.ours;
+            if may_be && !(with.everywhere || with.host_named) {
                 let title = self.host.title();
                 let why = format!(
                     "{title} works in no project, so that it would be recorded always; ask for it with `--host {}`",

@@ -1,8 +1,8 @@
 //! An entry without the proxy again. Most of what it was stands in the wrapped entry itself; the rest is in the memo.
 
 use super::entry::Wrapped;
+use super::remote::{HEADER_ENV, HEADERS, is_our_variable};
 use super::shape::{CommandAs, Shape};
-use super::wrap::{HEADER_ENV, HEADERS, is_our_variable};
 use super::{Memo, Recall, Refusal, Was};
 use bir_model::{Edit, Place};
 use serde_json::{Map, Value};
@@ -84,4 +84,75 @@ fn recalled(shape: &Shape, entry: &Value, wrapped: &Wrapped, recall: &Recall) ->
             Value::Object(names.iter().map(value).collect::<Option<_>>()?)
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::carry_out;
+    use super::*;
+    use serde_json::json;
+
+    fn memo(text: &str) -> Memo {
+        serde_json::from_str(text).unwrap()
+    }
+
+    /// The entry without the proxy, or a refusal's code.
+    fn of(entry: &Value, memo: &Memo) -> Result<String, &'static str> {
+        let mut document = json!({ "a": entry });
+        let edits =
+            unwrap(&Shape::COMMON, entry, &Place::keys(["a"]), memo).map_err(|refusal| refusal.code)?;
+        edits.iter().for_each(|edit| assert!(carry_out(&mut document, edit), "{edit:?}"));
+        Ok(document["a"].to_string())
+    }
+
+    const COMMAND: &str = r#"{"was":[["command",{"recall":"program"}]],"added":["args"]}"#;
+    const REMOTE: &str = r#"{"was":[["url",{"recall":"url"}],["headers",{"recall":{"headers":["A"]}}]],"added":["command","args","env"]}"#;
+
+    #[test]
+    fn what_another_program_has_added_stays() {
+        let line = |args: &[&str]| json!({ "command": "/b/bir-proxy", "timeout": 3, "args": args, "env": { "K": "v" } });
+        // The wrapped entry had no arguments, and gets some.
+        assert_eq!(
+            of(&line(&["--server-name", "x", "--", "files", "--more"]), &memo(COMMAND)).unwrap(),
+            r#"{"command":"files","timeout":3,"env":{"K":"v"},"args":["--more"]}"#
+        );
+        assert_eq!(
+            of(&line(&["--server-name", "x", "--", "files"]), &memo(COMMAND)).unwrap(),
+            r#"{"command":"files","timeout":3,"env":{"K":"v"}}"#
+        );
+        let remote = |more: &str| {
+            let mut env = json!({ "BIR_UPSTREAM_HEADERS": r#"{"A":"b"}"# });
+            if !more.is_empty() {
+                env[more] = "v".into();
+            }
+            json!({ "command": "bir-proxy", "args": ["--url", "http://h"], "env": env, "timeout": 3 })
+        };
+        assert_eq!(
+            of(&remote(""), &memo(REMOTE)).unwrap(),
+            r#"{"timeout":3,"url":"http://h","headers":{"A":"b"}}"#
+        );
+        assert_eq!(
+            of(&remote("MORE"), &memo(REMOTE)).unwrap(),
+            r#"{"env":{"MORE":"v"},"timeout":3,"url":"http://h","headers":{"A":"b"}}"#
+        );
+    }
+
+    #[test]
+    fn a_memo_that_does_not_fit_changes_nothing() {
+        for (entry, memo_text, code) in [
+            (json!({ "command": "files" }), COMMAND, "unwrapped"),
+            (json!({ "url": "http://h" }), REMOTE, "unwrapped"),
+            (json!({ "command": "bir-proxy", "args": ["--url", "http://h"] }), COMMAND, "shape"),
+            (json!({ "command": "bir-proxy", "args": ["--", "x"] }), REMOTE, "shape"),
+            (json!({ "command": "bir-proxy", "args": ["--url-env", "BIR_UPSTREAM_URL"] }), REMOTE, "shape"),
+            (json!({ "command": "bir-proxy", "args": ["--url", "http://h"] }), REMOTE, "shape"),
+            (
+                json!({ "command": "bir-proxy", "args": ["--url", "http://h"], "env": { "BIR_UPSTREAM_HEADERS": "{" } }),
+                REMOTE,
+                "shape",
+            ),
+        ] {
+            assert_eq!(of(&entry, &memo(memo_text)), Err(code), "{entry}");
+        }
+    }
 }
