@@ -1,4 +1,5 @@
 //! What is kept of a file, what is refused, and what becomes of a step that fails.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![cfg(unix)]
 
 mod common;
