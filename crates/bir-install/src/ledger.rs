@@ -122,6 +122,9 @@ pub struct Layer {
     /// Hooks of ours.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookRecord>,
+    /// Members that the host set for us when it was asked to (the trust of Codex in our hooks).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<SetRecord>,
     /// Objects and arrays that were made for them, outermost first; they go where nothing else is in them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<Place>,
@@ -147,5 +150,15 @@ pub struct HookRecord {
     /// The array that it was appended to.
     pub to: Place,
     /// The element; it is found again by its value, wherever it stands.
+    pub value: Value,
+}
+
+/// A member that a host set for us. It holds no credential.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetRecord {
+    /// Where.
+    pub at: Place,
+    /// What; it goes where it still stands there.
     pub value: Value,
 }

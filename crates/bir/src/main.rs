@@ -4,8 +4,11 @@
 //! main ── cli (arguments, one line per mistake)
 //!           ├── wrap (an entry for a host's configuration) ── trial (starts the entry once, as a host would)
 //!           ├── hub (up, down, status) ── control (the control server's part in them)
+//!           ├── doctor (what is wrong, and what mends it)
+//!           ├── install (and uninstall, setup)
 //!           ├── project (add, list, rm)   switch (off, on)   hooks (a host's)   login (and logout)
 //!           ├── runs (list, show, follow, grep, diff, export, import, rm)
+//!           ├── pages (completions, man)
 //!           └── demo ── sample (a small MCP server)
 //!         home (state directory, client of the hub)   programs (bir-proxy, bir-hub)
 //!         out (what reaches the terminal)   ask (questions)   error
@@ -18,14 +21,17 @@ mod ask;
 mod cli;
 mod control;
 mod demo;
+mod doctor;
 #[cfg(test)]
 mod documented;
 mod error;
 mod home;
 mod hooks;
 mod hub;
+mod install;
 mod login;
 mod out;
+mod pages;
 mod programs;
 mod project;
 mod runs;
@@ -75,14 +81,20 @@ fn main() -> ExitCode {
     let done = match parsed.command {
         cli::Command::Wrap(args) => return wrap(*args),
         cli::Command::Up(args) => hub::up::run(&args),
+        cli::Command::Setup(args) => install::setup(&args),
+        cli::Command::Install(args) => install::run(&args),
+        cli::Command::Uninstall(args) => install::uninstall(&args),
         cli::Command::Down(args) => hub::down(&args),
         cli::Command::Status(args) => hub::status::run(&args),
+        cli::Command::Doctor(args) => doctor::run(&args),
         cli::Command::Hooks(args) => hooks::run(&args),
         cli::Command::Project(args) => project::run(&args),
         cli::Command::Off(args) => switch::off(&args),
         cli::Command::On(args) => switch::on(&args),
         cli::Command::Login(args) => login::run(&args),
         cli::Command::Logout(args) => login::logout(&args),
+        cli::Command::Completions(args) => pages::completions(&args),
+        cli::Command::Man(args) => pages::man(&args),
         cli::Command::Runs(args) => runs::run(*args),
         cli::Command::Demo(args) => demo::run(&args),
         cli::Command::SampleServer => sample::serve(),
