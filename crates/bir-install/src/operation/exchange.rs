@@ -240,7 +240,7 @@ mod tests {
     /// to make `ours` out of `then`.
     #[test]
     fn what_a_crash_left_is_told_apart_by_its_name() {
-        let cases: [(&str, Option<&str>, Option<&str>, Option<&str>); 9] = [
+        let cases = [
             // Not exchanged yet, or exchanged back.
             ("ours", Some("then"), Some("then"), Some("then")),
             ("ours", Some("of another"), Some("then"), Some("of another")),
