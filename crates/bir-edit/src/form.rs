@@ -97,3 +97,43 @@ fn mixed(old: &str, new: &str) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_taken_and_given() {
+        for bytes in [b"".as_slice(), b"a\n", b"\xef\xbb\xbf", b"\xef\xbb\xbfa\r\n"] {
+            let (mark, text) = take(bytes).unwrap();
+            assert_eq!(mark, bytes.starts_with(b"\xef"));
+            assert!(!text.starts_with('\u{feff}'));
+            assert_eq!(give(mark, text), bytes);
+        }
+        for bytes in [b"\xff\xfea\0".as_slice(), b"\xfe\xff\0a", b"a\0", b"\xef\xbb", b"a\xe9"] {
+            assert_eq!(take(bytes), Err(EditError::NotUtf8), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn lines_keep_their_ends() {
+        for (old, new, expected) in [
+            ("a\nb\n", "a\nx\nb\n", "a\nx\nb\n"),
+            ("a\r\nb\r\n", "a\nx\nb\n", "a\r\nx\r\nb\r\n"),
+            ("a\r\nb", "a\nb\nx\n", "a\r\nb\r\nx\r\n"),
+            ("", "x\n", "x\n"),
+            ("a", "a\nx\n", "a\nx\n"),
+            // Mixed: each line its own, a new one that of the line above.
+            ("a\r\nb\nc\r\n", "a\nb\nc\n", "a\r\nb\nc\r\n"),
+            ("a\r\nb\nc\r\n", "a\nx\nb\ny\nc\nz\n", "a\r\nx\r\nb\ny\nc\r\nz\r\n"),
+            ("a\r\nb\nc\r\n", "b\nc\n", "b\nc\r\n"),
+            ("a\nb\r\nc", "a\nb\nc\nd", "a\nb\r\nc\r\nd"),
+            ("a\nb\r\nc", "x\nb\nc", "x\nb\r\nc"),
+            ("a\r\r\nb\n", "a\r\nb\nx\n", "a\r\r\nb\nx\n"),
+        ] {
+            let plain = with_line_feeds(old);
+            assert_eq!(with_ends_of(old, &plain), old, "{old:?} as it was");
+            assert_eq!(with_ends_of(old, new), expected, "{old:?}");
+        }
+    }
+}

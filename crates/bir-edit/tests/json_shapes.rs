@@ -1,6 +1,8 @@
 //! Edits of JSON in the shapes that people and programs write it in: what comes out, byte for byte, and what taking the edit back
 //! leaves.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+
 use bir_edit::{Document, EditError};
 use bir_model::{Edit, Format, Place, Step};
 use serde_json::{Value, json};
@@ -52,7 +54,7 @@ fn a_member_is_added() {
         ("four spaces", "{\n    \"a\": 1\n}", b(), "{\n    \"a\": 1,\n    \"b\": 2\n}"),
         ("tabs", "{\n\t\"a\": 1\n}\n", b(), "{\n\t\"a\": 1,\n\t\"b\": 2\n}\n"),
         ("CRLF", "{\r\n  \"a\": 1\r\n}\r\n", b(), "{\r\n  \"a\": 1,\r\n  \"b\": 2\r\n}\r\n"),
-        ("mixed line ends", "{\r\n  \"a\": 1\n}\r\n", b(), "{\r\n  \"a\": 1,\r\n  \"b\": 2\n}\r\n"),
+        ("mixed line ends", "{\r\n  \"a\": 1\n}\r\n", b(), "{\r\n  \"a\": 1,\n  \"b\": 2\n}\r\n"),
         ("a mark", "\u{feff}{\n  \"a\": 1\n}\n", b(), "\u{feff}{\n  \"a\": 1,\n  \"b\": 2\n}\n"),
         ("one line", "{\"a\": 1}", b(), "{\"a\": 1, \"b\": 2}"),
         ("one tight line", "{\"a\":1}", b(), "{\"a\":1,\"b\":2}"),
@@ -171,6 +173,13 @@ fn a_member_is_added() {
             "{\n  \"a\": \"\\ud83d\",\n  \"n\": [1.50, 123456789012345678901234567890, 1E5, -0],\n  \"b\": 2\n}\n",
         ),
         (
+            "a null where an object is needed",
+            "{\n  \"s\": null // none\n}\n",
+            x(),
+            "{\n  \"s\": {\n    \"x\": {\n      \"command\": \"p\",\n      \"args\": [\n        \"-y\",\n        \"q\"\n      ]\n    }\n  } // none\n}\n",
+        ),
+        ("nothing but a null", "null\n", b(), "{\n  \"b\": 2\n}\n"),
+        (
             "a key twice elsewhere",
             "{\n  \"a\": {\"k\": 1, \"k\": 2},\n  \"z\": 0\n}\n",
             b(),
@@ -206,6 +215,7 @@ fn an_element_is_added() {
             o(),
             "{\n  \"l\": [{\n    \"x\": 1\n  }, {\n    \"x\": 2\n  }, {\n    \"y\": 1\n  }]\n}\n",
         ),
+        ("a null where an array is needed", "{\"l\": null}", y(), "{\"l\": [\"y\"]}"),
         ("to the whole", "[1]", append(json!([]), json!(2)), "[1, 2]"),
         ("in an element", "[{\"l\":[1]}]", append(json!([0, "l"]), json!(2)), "[{\"l\":[1,2]}]"),
         ("a comment inside", "{\"l\": [ // none\n]}", y(), "{\"l\": [ // none\n  \"y\"\n]}"),

@@ -9,6 +9,8 @@
 //! Numbers are what is written, so that `1.50` is not `1.5` and long ones are not rounded. The order of members counts.
 
 mod read;
+#[cfg(test)]
+mod tests;
 
 use bir_model::{Edit, Format, Place, Step};
 use serde_json::Value;

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+pub(super) use crate::splice::{blank, indentation, line_start};
+
 /// What stands behind a member or element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Behind {
@@ -97,18 +99,6 @@ pub(super) fn to_line_end(text: &str, comment: &Range<usize>) -> bool {
     text.get(comment.clone()).is_some_and(|comment| comment.starts_with("//"))
 }
 
-/// The beginning of the line that `at` stands in.
-pub(super) fn line_start(text: &str, at: usize) -> usize {
-    text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |found| found + 1)
-}
-
-/// The white space that a line begins with.
-pub(super) fn indentation(text: &str, at: usize) -> &str {
-    let line = text.get(line_start(text, at)..).unwrap_or_default();
-    let length = line.find(|character| character != ' ' && character != '\t').unwrap_or(line.len());
-    line.get(..length).unwrap_or_default()
-}
-
 /// Whether something is the first of its line, and not of the text.
 pub(super) fn begins_line(text: &str, at: usize) -> bool {
     let start = line_start(text, at);
@@ -118,11 +108,6 @@ pub(super) fn begins_line(text: &str, at: usize) -> bool {
 /// Whether a stretch is on one line.
 pub(super) fn one_line(text: &str, stretch: &Range<usize>) -> bool {
     !text.get(stretch.clone()).unwrap_or_default().contains('\n')
-}
-
-/// Whether a stretch is white space alone.
-pub(super) fn blank(text: &str, stretch: Range<usize>) -> bool {
-    text.get(stretch).unwrap_or_default().bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
 }
 
 /// The first byte of the white space before `at`.

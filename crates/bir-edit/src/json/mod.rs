@@ -12,9 +12,9 @@ use bir_model::{Edit, Place, Step};
 use serde_json::Value;
 
 use crate::editor::Editor;
+use crate::splice::{Splice, spliced};
 use crate::{EditError, check};
 pub(crate) use layout::comment_end;
-use splice::Splice;
 use style::{Shape, Style};
 pub(crate) use tree::tamed;
 use tree::{Kind, Node};
@@ -53,18 +53,34 @@ impl Json {
                 }
                 None => {
                     let Step::Key(key) = step else { return Err(EditError::Unfaithful) };
+                    let value = made(at.0.get(depth + 1..).unwrap_or_default(), value, append);
+                    if self.is_null(node) {
+                        return Ok(self.replaced(
+                            root,
+                            node,
+                            &made(std::slice::from_ref(step), &value, false),
+                            flat,
+                        ));
+                    }
                     if !matches!(node.kind, Kind::Object(_)) {
                         return Err(EditError::Unfaithful);
                     }
-                    let value = made(at.0.get(depth + 1..).unwrap_or_default(), value, append);
                     return Ok(self.inserted(root, node, Some(key), &value, flat));
                 }
             }
         }
         match node.kind {
             Kind::Array(_) if append => Ok(self.inserted(root, node, None, value, flat)),
+            Kind::Scalar if append && self.is_null(node) => {
+                Ok(self.replaced(root, node, &made(&[], value, true), flat))
+            }
             _ => Err(EditError::Unfaithful),
         }
+    }
+
+    /// A null is where an object or an array may come.
+    fn is_null(&self, node: &Node) -> bool {
+        self.text.get(node.span.clone()) == Some("null")
     }
 
     fn inserted(
@@ -83,8 +99,8 @@ impl Json {
         let shape = if slot.flat { Shape::Flat } else { Shape::Usual };
         let item = style.item(key, value, &slot.indentation, shape);
         let mut splices = slot.fill(&item);
-        if let (Some(white), Some((at, _))) = (white, splices.last_mut()) {
-            *at = white;
+        if let (Some(white), Some(item)) = (white, splices.last_mut()) {
+            item.range = white;
         }
         splices
     }
@@ -103,7 +119,7 @@ impl Json {
             (false, false) => Shape::Usual,
         };
         let indentation = layout::indentation(&self.text, old.span.start);
-        vec![(old.span.clone(), style.item(None, value, indentation, shape))]
+        vec![Splice::replace(old.span.clone(), style.item(None, value, indentation, shape))]
     }
 
     /// The first value of a text without any.
@@ -113,10 +129,10 @@ impl Json {
         let end = self.text.len();
         if self.text.trim().is_empty() {
             let line_end = if self.text.contains('\n') { "" } else { style.end };
-            return vec![(0..0, format!("{object}{line_end}"))];
+            return vec![Splice::insert(0, format!("{object}{line_end}"))];
         }
         let line_end = if self.text.ends_with('\n') { "" } else { style.end };
-        vec![(end..end, format!("{line_end}{object}{}", style.end))]
+        vec![Splice::insert(end, format!("{line_end}{object}{}", style.end))]
     }
 
     fn removed(&self, at: &Place) -> Result<Vec<Range<usize>>, EditError> {
@@ -147,21 +163,12 @@ impl Editor for Json {
     }
 
     fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
-        let mut splices = match edit {
+        let splices = match edit {
             Edit::Set { at, value } => self.put(at, value, false)?,
             Edit::Append { to, value } => self.put(to, value, true)?,
-            Edit::Remove { at } => self.removed(at)?.into_iter().map(|gone| (gone, String::new())).collect(),
+            Edit::Remove { at } => self.removed(at)?.into_iter().map(Splice::cut).collect(),
         };
-        splices.sort_by_key(|(range, _)| (range.start, range.end));
-        let mut text =
-            String::with_capacity(self.text.len() + splices.iter().map(|(_, new)| new.len()).sum::<usize>());
-        let mut from = 0;
-        for (range, new) in splices {
-            text.push_str(self.text.get(from..range.start).ok_or(EditError::Unfaithful)?);
-            text.push_str(&new);
-            from = range.end;
-        }
-        text.push_str(self.text.get(from..).ok_or(EditError::Unfaithful)?);
+        let text = spliced(&self.text, splices)?;
         self.root = tree::read(&text, self.comments).map_err(|_| EditError::Unfaithful)?;
         self.text = text;
         Ok(())

@@ -14,9 +14,7 @@ use std::ops::Range;
 use super::layout::{self, behind};
 use super::style::Style;
 use super::tree::Node;
-
-/// Text in place of a stretch of the old one.
-pub(super) type Splice = (Range<usize>, String);
+use crate::splice::Splice;
 
 /// Where a new item goes, which is written then.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,8 +33,8 @@ pub(super) struct Slot {
 impl Slot {
     /// The splices that put an item there.
     pub(super) fn fill(self, item: &str) -> Vec<Splice> {
-        let mut splices: Vec<Splice> = self.comma.map(|at| (at..at, ",".to_owned())).into_iter().collect();
-        splices.push((self.at..self.at, format!("{}{item}{}", self.before, self.after)));
+        let mut splices: Vec<Splice> = self.comma.map(|at| Splice::insert(at, ",")).into_iter().collect();
+        splices.push(Splice::insert(self.at, format!("{}{item}{}", self.before, self.after)));
         splices
     }
 }
@@ -54,11 +52,19 @@ fn behind_last(text: &str, holder: &Node, last: &Range<usize>, style: &Style) ->
     let own_line = layout::begins_line(text, last.start);
     let after = if found.comma.is_some() { ",".to_owned() } else { String::new() };
     if own_line || found.line_comment {
-        let (indentation, end) = if own_line {
-            let start = layout::line_start(text, last.start);
-            (layout::indentation(text, last.start).to_owned(), &text[layout::line_end_before(text, start)])
+        let indentation = if own_line {
+            layout::indentation(text, last.start).to_owned()
         } else {
-            (format!("{}{}", layout::indentation(text, holder.span.end - 1), style.unit), style.end)
+            format!("{}{}", layout::indentation(text, holder.span.end - 1), style.unit)
+        };
+        // The line above keeps its own end, where lines end in two ways.
+        let rest = &text[layout::behind_spaces(text, found.end)..];
+        let above = &text[layout::line_end_before(text, layout::line_start(text, last.start))];
+        let end = match (rest.starts_with("\r\n"), rest.starts_with('\n')) {
+            (true, _) => "\r\n",
+            (_, true) => "\n",
+            _ if own_line => above,
+            _ => style.end,
         };
         return Slot {
             comma: found.comma.is_none().then_some(last.end),
@@ -145,42 +151,36 @@ pub(super) fn without(text: &str, holder: &Node, index: usize) -> Vec<Range<usiz
     let next = items.get(index + 1).map_or(close, |next| next.start);
     let previous = index.checked_sub(1).and_then(|before| items.get(before));
     let found = behind(text, item.end, next);
+    let mut gone = Vec::new();
 
-    if items.len() == 1 {
-        let rest = found.comma.map_or(item.end, |comma| comma + 1);
-        let blank = layout::blank(text, open..item.start)
-            && layout::blank(text, item.end..found.comma.unwrap_or(item.end))
-            && layout::blank(text, rest..close);
-        if blank {
-            let on_lines = text[open..item.start].contains('\n') || text[rest..close].contains('\n');
-            return vec![if on_lines { open..close } else { item.start..close }];
-        }
+    if items.len() == 1
+        && let Some(stretch) = all_inside(text, open..close, item, found.comma)
+    {
+        gone.push(stretch);
+        return gone;
     }
 
-    let previous_end = previous.map_or(open, |previous| previous.end);
-    let after_line_comment = layout::comments(text, previous_end..item.start).last().is_some_and(|comment| {
-        layout::to_line_end(text, comment) && layout::blank(text, comment.end..item.start)
-    });
     let near = found.comma.is_none_or(|comma| layout::one_line(text, &(item.end..comma)));
     if let Some(previous) = previous
         && (found.comma.is_none() || !near)
-        && let Some(comma) = behind(text, previous.end, item.start).comma
-        && !layout::one_line(text, &(previous.end..comma))
-        && layout::one_line(text, &(comma..item.start))
-        && layout::comments(text, previous.end..item.start).is_empty()
+        && begins_with_comma(text, previous.end..item.start)
     {
-        // Lines that begin with their comma.
-        return vec![previous.end..item.end];
+        gone.push(previous.end..item.end);
+        return gone;
     }
-    // The comma of the one before goes if this was the last and had none.
-    let comma_before = match previous {
-        Some(previous) if index + 1 == items.len() && found.comma.is_none() => {
-            behind(text, previous.end, item.start).comma
-        }
-        _ => None,
-    };
-    let mut stretches: Vec<Range<usize>> = comma_before.map(|comma| comma..comma + 1).into_iter().collect();
 
+    // The comma of the one before goes if this was the last and had none.
+    if let Some(previous) = previous
+        && index + 1 == items.len()
+        && found.comma.is_none()
+    {
+        gone.extend(behind(text, previous.end, item.start).comma.map(|comma| comma..comma + 1));
+    }
+
+    let before = previous.map_or(open, |previous| previous.end)..item.start;
+    let after_line_comment = layout::comments(text, before).last().is_some_and(|comment| {
+        layout::to_line_end(text, comment) && layout::blank(text, comment.end..item.start)
+    });
     let rest = layout::behind_spaces(text, found.end);
     let line_is_over = matches!(text.as_bytes().get(rest), Some(b'\n' | b'\r'));
     if layout::begins_line(text, item.start)
@@ -188,18 +188,43 @@ pub(super) fn without(text: &str, holder: &Node, index: usize) -> Vec<Range<usiz
         && (line_is_over || (rest == close && !after_line_comment))
     {
         let start = layout::line_end_before(text, layout::line_start(text, item.start)).start;
-        stretches.push(start..found.end);
-        return stretches;
+        gone.push(start..found.end);
+        return gone;
     }
 
     let white = layout::white_before(text, item.start);
     let white_goes =
         !after_line_comment && !text[white..item.start].contains('\n') && (index > 0 || white > open);
-    stretches.push(if white_goes { white..item.end } else { item.start..item.end });
+    gone.push(if white_goes { white..item.end } else { item.start..item.end });
     if let Some(comma) = found.comma {
         let spaces = layout::behind_spaces(text, comma + 1);
         let more = !white_goes && !matches!(text.as_bytes().get(spaces), Some(b'\n' | b'\r'));
-        stretches.push(comma..if more { spaces } else { comma + 1 });
+        gone.push(comma..if more { spaces } else { comma + 1 });
     }
-    stretches
+    gone
+}
+
+/// What goes with the only item if nothing but white space stands around it: all of it where lines were, so that `{}` is left.
+fn all_inside(
+    text: &str,
+    inside: Range<usize>,
+    item: &Range<usize>,
+    comma: Option<usize>,
+) -> Option<Range<usize>> {
+    let rest = comma.map_or(item.end, |comma| comma + 1);
+    let (before, after) = (inside.start..item.start, rest..inside.end);
+    let blank = layout::blank(text, before.clone())
+        && layout::blank(text, item.end..comma.unwrap_or(item.end))
+        && layout::blank(text, after.clone());
+    let one_line = layout::one_line(text, &before) && layout::one_line(text, &after);
+    blank.then_some(if one_line { item.start..inside.end } else { inside })
+}
+
+/// Whether the comma between two items is the first of the second one's line.
+fn begins_with_comma(text: &str, between: Range<usize>) -> bool {
+    behind(text, between.start, between.end).comma.is_some_and(|comma| {
+        !layout::one_line(text, &(between.start..comma))
+            && layout::one_line(text, &(comma..between.end))
+            && layout::comments(text, between).is_empty()
+    })
 }
