@@ -6,6 +6,7 @@ use std::ops::Range;
 use bir_model::Format;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+use serde_saphyr::MergeKeyPolicy;
 use toml::de::{DeTable, DeValue};
 
 use super::Exact;
@@ -174,7 +175,10 @@ fn yaml_exact(text: &str) -> Result<Exact, EditError> {
     if text.lines().all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(Exact::Object(Vec::new()));
     }
-    match serde_saphyr::from_str_with_options(text, yaml_options()) {
+    // Merges stay as they are written: what they supply would stand behind a member that is added.
+    let mut options = yaml_options();
+    options.merge_keys = MergeKeyPolicy::AsOrdinary;
+    match serde_saphyr::from_str_with_options(text, options) {
         Ok(Exact::Null) => Ok(Exact::Object(Vec::new())),
         Ok(found) => Ok(found),
         Err(error) => {
