@@ -146,32 +146,34 @@ fn text(host: Host, program: &str) -> Option<String> {
 /// The events of which a host is to tell, each with the element that its array below `hooks` gets. None: it has no such arrays.
 #[must_use]
 pub fn elements(host: Host, program: &str) -> Option<Vec<(&'static str, Value)>> {
-    let (events, element): (&[&'static str], &dyn Fn(&str) -> Value) = match host {
-        Host::ClaudeCode => (&CLAUDE_CODE, &|event| {
-            json!({ "hooks": [{
-                "type": "command", "command": program, "args": ["hook", event], "timeout": timeout(event),
-            }] })
-        }),
-        Host::Codex => (&CODEX, &|event| {
-            json!({ "hooks": [{
-                "type": "command", "command": line(program, event, host), "timeout": timeout(event),
-            }] })
-        }),
-        Host::CopilotCli => (&COPILOT, &|event| {
-            json!({
-                "type": "command", "exec": program, "args": ["hook", event, "--host", host.as_str()],
-                "timeoutSec": timeout(event),
-            })
-        }),
-        Host::GeminiCli => (&GEMINI, &|event| {
-            json!({ "hooks": [{
-                "name": "bir", "type": "command", "command": line(program, event, host),
-                "timeout": timeout(event) * 1000,
-            }] })
-        }),
+    let events: &[&'static str] = match host {
+        Host::ClaudeCode => &CLAUDE_CODE,
+        Host::Codex => &CODEX,
+        Host::CopilotCli => &COPILOT,
+        Host::GeminiCli => &GEMINI,
         _ => return None,
     };
-    Some(events.iter().map(|event| (*event, element(event))).collect())
+    events.iter().map(|event| Some((*event, element(host, event, program)?))).collect()
+}
+
+fn element(host: Host, event: &str, program: &str) -> Option<Value> {
+    Some(match host {
+        Host::ClaudeCode => json!({ "hooks": [{
+            "type": "command", "command": program, "args": ["hook", event], "timeout": timeout(event),
+        }] }),
+        Host::Codex => json!({ "hooks": [{
+            "type": "command", "command": line(program, event, host), "timeout": timeout(event),
+        }] }),
+        Host::CopilotCli => json!({
+            "type": "command", "exec": program, "args": ["hook", event, "--host", host.as_str()],
+            "timeoutSec": timeout(event),
+        }),
+        Host::GeminiCli => json!({ "hooks": [{
+            "name": "bir", "type": "command", "command": line(program, event, host),
+            "timeout": timeout(event) * 1000,
+        }] }),
+        _ => return None,
+    })
 }
 
 /// Seconds.

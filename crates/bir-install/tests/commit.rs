@@ -1,4 +1,5 @@
 //! What is kept of a file, what is refused, and what becomes of a step that fails.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![cfg(unix)]
 
 mod common;
@@ -9,8 +10,8 @@ use bir_install::operation::{
     CommitError, FileChange, Kind, Operation, commit, commit_on, read_ledger, repair,
 };
 use common::{Lines, files, install, line, no_secret, snapshot, state, uninstall, world};
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Mutex;
@@ -198,6 +199,31 @@ fn another_program_is_faster_at_any_step() {
                 assert_eq!(before[linked], now[linked], "{at} {plain}");
             }
         }
+    }
+}
+
+/// It has opened the file before the exchange, and writes into it afterwards: into the old file.
+#[test]
+fn a_program_that_had_the_file_open_loses_nothing() {
+    for (plain, after) in [(false, Some("ours")), (false, None), (true, Some("ours")), (true, None)] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        fs::write(&path, "then").unwrap();
+        let open = Mutex::new(Some(File::options().write(true).open(&path).unwrap()));
+        let disk = Disk::watched(Box::new(move |name, changed| {
+            // The first step in the file's directory after it has left its place.
+            if name == "sync directory" && !changed.ends_with("state") {
+                open.lock().unwrap().take().map_or(Ok(()), |mut file| file.write_all(b"of another"))?;
+            }
+            Ok(())
+        }));
+        let disk = if plain { disk.without_exchange() } else { disk };
+        let state = dir.path().join("state");
+        let error = commit_on(&disk, &state, &change(&path, Some("then"), after), &Lines).unwrap_err();
+        assert!(matches!(error, CommitError::Changed(_)), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), b"of another", "{plain} {after:?}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+        assert_eq!(repair(&state, &Lines).unwrap(), None);
     }
 }
 

@@ -1,13 +1,14 @@
 //! A command is killed before each of its steps, and so is the repair: what remains is the one state or the other.
 //!
 //! The test program starts itself as the child that is killed: `the_child` does nothing unless it is told to by its environment.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![cfg(unix)]
 
 mod common;
 
 use bir_install::operation::disk::Disk;
 use bir_install::operation::{Operation, commit, commit_on, read_ledger, repair, repair_on};
-use common::{Lines, files, install, no_secret, snapshot, state, uninstall, without_ours, world};
+use common::{Lines, SECRET, files, install, no_secret, snapshot, state, uninstall, without_ours, world};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -25,6 +26,14 @@ fn operation(root: &Path, what: &str) -> Operation {
         "install" => install(root, "one", &files(root)),
         "again" => install(root, "two", &files(root)),
         "uninstall" => uninstall(root),
+        // The credential is in the older text alone: no delta may lead back to it.
+        "bare" => {
+            let mut operation = install(root, "one", &files(root));
+            for after in operation.changes.iter_mut().filter_map(|change| change.after.as_mut()) {
+                *after = String::from_utf8_lossy(after).replace(SECRET, "").into_bytes();
+            }
+            operation
+        }
         other => panic!("{other}"),
     }
 }
@@ -32,7 +41,7 @@ fn operation(root: &Path, what: &str) -> Operation {
 /// The state before a command.
 fn prepare(root: &Path, what: &str) {
     world(root);
-    if what == "install" {
+    if what != "again" && what != "uninstall" {
         // The state directory is made by whatever comes first, and is nobody's trace.
         commit(&state(root), &install(root, "none", &[]), &Lines).unwrap();
     } else {
@@ -118,9 +127,14 @@ fn at_every_step(what: &str, plain: bool) {
                 break;
             }
         }
+        // And one repair after the other is killed, each a step later than the last one.
+        let mut chain = 0;
+        while at % 5 == 0 && killed(root, "repair", chain, plain) {
+            chain += 1;
+        }
         repair(&state(root), &Lines).unwrap();
         let now = snapshot(root);
-        one_of(&now, &before, &after, what, (at, 0));
+        one_of(&now, &before, &after, what, (at, chain));
         assert_eq!(repair(&state(root), &Lines).unwrap(), None);
         assert_eq!(snapshot(root), now);
     }
@@ -149,6 +163,12 @@ fn an_install_over_another_is_killed_at_every_step() {
 #[test]
 fn an_uninstall_is_killed_at_every_step() {
     at_every_step("uninstall", false);
+}
+
+/// There is no delta, but the old file itself is still there.
+#[test]
+fn an_install_without_a_way_back_in_its_note_is_killed_at_every_step() {
+    at_every_step("bare", false);
 }
 
 #[test]

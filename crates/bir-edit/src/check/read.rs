@@ -1,17 +1,18 @@
 //! The second parsers: serde_json on a text without comments, `toml`, and serde-saphyr.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use bir_model::Format;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_saphyr::MergeKeyPolicy;
 use toml::de::{DeTable, DeValue};
 
 use super::Exact;
+use crate::EditError;
 use crate::json::{comment_end, tamed};
 use crate::yaml::yaml_options;
-use crate::{DEEPEST, EditError};
 
 /// What a text says.
 pub(crate) fn exact(text: &str, format: Format) -> Result<Exact, EditError> {
@@ -24,7 +25,7 @@ pub(crate) fn exact(text: &str, format: Format) -> Result<Exact, EditError> {
 
 /// A JSON text as a value; a text without one is an empty object.
 pub(crate) fn json(text: &str) -> Result<Value, EditError> {
-    let plain = plain(text);
+    let (plain, _) = plain(text);
     if plain.trim().is_empty() {
         return Ok(Value::Object(serde_json::Map::new()));
     }
@@ -33,69 +34,36 @@ pub(crate) fn json(text: &str) -> Result<Value, EditError> {
 
 /// A JSON text; a text without a value is an empty object.
 pub(crate) fn json_exact(text: &str) -> Result<Exact, EditError> {
-    let plain = plain(text);
+    let (plain, numbers) = plain(text);
     if plain.trim().is_empty() {
         return Ok(Exact::Object(Vec::new()));
     }
-    let raw: &RawValue = serde_json::from_str(&plain).map_err(|error| syntax(&error))?;
-    raw_exact(raw, 0)
-}
-
-fn raw_exact(raw: &RawValue, depth: usize) -> Result<Exact, EditError> {
-    let text = raw.get();
-    if depth > DEEPEST {
+    let mut exact: Exact = serde_json::from_str(&plain).map_err(|error| syntax(&error))?;
+    let mut numbers = numbers.into_iter().map(|number| plain.get(number).unwrap_or_default());
+    as_written(&mut exact, &mut numbers);
+    if numbers.next().is_some() {
         return Err(EditError::Unfaithful);
     }
-    Ok(match text.as_bytes().first() {
-        Some(b'{') => {
-            let members: Members<'_> = serde_json::from_str(text).map_err(|error| syntax(&error))?;
-            let members = members
-                .0
-                .into_iter()
-                .map(|(key, value)| Ok((Exact::Text(key), raw_exact(value, depth + 1)?)));
-            Exact::Object(members.collect::<Result<_, EditError>>()?)
-        }
-        Some(b'[') => {
-            let elements: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| syntax(&error))?;
-            let elements = elements.into_iter().map(|element| raw_exact(element, depth + 1));
-            Exact::Array(elements.collect::<Result<_, EditError>>()?)
-        }
-        Some(b'"') => Exact::Text(serde_json::from_str(text).map_err(|error| syntax(&error))?),
-        Some(b't') => Exact::Bool(true),
-        Some(b'f') => Exact::Bool(false),
-        Some(b'n') => Exact::Null,
-        _ => Exact::Number(text.to_owned()),
-    })
+    Ok(exact)
 }
 
-/// The members of an object, each as it is written, keys that are there twice, too.
-struct Members<'t>(Vec<(String, &'t RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
-            type Value = Members<'de>;
-            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Read)
+/// Gives each number the text that it has; serde_json tells its value alone.
+fn as_written<'t>(exact: &mut Exact, numbers: &mut impl Iterator<Item = &'t str>) {
+    match exact {
+        Exact::Number(number) => numbers.next().unwrap_or_default().clone_into(number),
+        Exact::Array(elements) => elements.iter_mut().for_each(|element| as_written(element, numbers)),
+        Exact::Object(members) => members.iter_mut().for_each(|(_, value)| as_written(value, numbers)),
+        _ => {}
     }
 }
 
-/// A text with spaces in place of comments and of commas behind the last item. Lines and columns stay.
-fn plain(text: &str) -> Cow<'_, str> {
+/// A text with spaces in place of comments and of commas behind the last item, and where its numbers stand in it. Lines and
+/// columns stay.
+fn plain(text: &str) -> (Cow<'_, str>, Vec<Range<usize>>) {
     let text = tamed(text);
     let bytes = text.as_bytes();
     let mut out: Option<Vec<u8>> = None;
+    let mut numbers = Vec::new();
     let mut comma = None;
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
@@ -127,6 +95,16 @@ fn plain(text: &str) -> Cow<'_, str> {
                 at += 1;
             }
             b' ' | b'\t' | b'\n' | b'\r' => at += 1,
+            b'-' | b'0'..=b'9' => {
+                comma = None;
+                let length = bytes
+                    .iter()
+                    .skip(at)
+                    .take_while(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
+                let end = at + length.count();
+                numbers.push(at..end);
+                at = end;
+            }
             _ => {
                 comma = None;
                 at += 1;
@@ -134,10 +112,11 @@ fn plain(text: &str) -> Cow<'_, str> {
         }
     }
     // Whole characters alone were written over, so this is UTF-8.
-    match out.map(String::from_utf8) {
+    let plain = match out.map(String::from_utf8) {
         Some(Ok(out)) => Cow::Owned(out),
         _ => text,
-    }
+    };
+    (plain, numbers)
 }
 
 fn string_end(bytes: &[u8], at: usize) -> usize {
@@ -196,7 +175,10 @@ fn yaml_exact(text: &str) -> Result<Exact, EditError> {
     if text.lines().all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(Exact::Object(Vec::new()));
     }
-    match serde_saphyr::from_str_with_options(text, yaml_options()) {
+    // Merges stay as they are written: what they supply would stand behind a member that is added.
+    let mut options = yaml_options();
+    options.merge_keys = MergeKeyPolicy::AsOrdinary;
+    match serde_saphyr::from_str_with_options(text, options) {
         Ok(Exact::Null) => Ok(Exact::Object(Vec::new())),
         Ok(found) => Ok(found),
         Err(error) => {

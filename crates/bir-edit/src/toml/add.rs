@@ -104,11 +104,11 @@ fn dotted(
     name: &str,
     value: &Value,
 ) -> Result<Splice, EditError> {
-    let last = layout.below(holder).filter_map(|(_, statement)| match &statement.kind {
+    let mut pairs = layout.below(holder).filter_map(|(_, statement)| match &statement.kind {
         Kind::Pair { pair, above } => Some((statement, pair, *above)),
         Kind::Header => None,
     });
-    let (statement, pair, above) = last.last().ok_or(EditError::Unfaithful)?;
+    let (statement, pair, above) = pairs.next_back().ok_or(EditError::Unfaithful)?;
     let keys = pair.keys.get(..holder.0.len().saturating_sub(above)).unwrap_or_default();
     let (Some(first), Some(last)) = (keys.first(), keys.last()) else { return Err(EditError::Unfaithful) };
     let above = text.get(first.span.start..last.span.end).ok_or(EditError::Unfaithful)?;
@@ -149,7 +149,7 @@ fn at_the_top(text: &str, layout: &Layout, pair: &str) -> Splice {
 
 /// Behind everything that belongs to the holder; at the end of the file behind what comes there too.
 fn place_section(text: &str, layout: &Layout, holder: &Place, section: String) -> Splice {
-    let last = layout.below(holder).last();
+    let last = layout.below(holder).next_back();
     let at = match last {
         Some((index, last)) if index + 1 < layout.statements.len() => {
             past_comments(text, layout, index, last)

@@ -234,7 +234,7 @@ fn every_shape_has_its_way() {
         ("a: one\n  two # c\nb: 1\n", set("a", json!("x")), "a: x # c\nb: 1\n"),
         ("a:\n  one # c\nb: 1\n", set("a", json!("x")), "a:\n  x # c\nb: 1\n"),
         ("a:\n  one # c\nb: 1\n", set("a", json!(["x", "y"])), "a:\n  - x\n  - \"y\" # c\nb: 1\n"),
-        ("a: x # c\nb: 1\n", set("a", json!({"y": 1})), "a: # c\n  y: 1\nb: 1\n"),
+        ("a: x # c\nb: 1\n", set("a", json!({"z": 1})), "a: # c\n  z: 1\nb: 1\n"),
         ("a: \"x\n  y\" # c\n", set("a", json!("z")), "a: \"z\" # c\n"),
         ("a: &x 1\nb: *x\nc: 2\n", set("c", json!(3)), "a: &x 1\nb: *x\nc: 3\n"),
         ("a: &x 1\nb: *x\n", set("b", json!(3)), "a: &x 1\nb: 3\n"),
@@ -379,9 +379,10 @@ fn a_node(depth: u32, column: usize) -> BoxedStrategy<String> {
                     let key = if quoted { format!("\"k{index}\"") } else { format!("k{index}") };
                     out += &format!("{gap}{pad}{key}:{scalar}");
                 }
-                let (inner, other) = if out.len() % 2 == 0 { (&narrow, &wide) } else { (&wide, &narrow) };
+                let (inner, other) =
+                    if out.len().is_multiple_of(2) { (&narrow, &wide) } else { (&wide, &narrow) };
                 out += &format!("{pad}inner:{inner}");
-                if out.len() % 3 == 0 && (other == &narrow) {
+                if out.len().is_multiple_of(3) && other == &narrow {
                     out += &format!("{pad}other:{other}");
                 }
                 out

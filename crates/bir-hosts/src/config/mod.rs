@@ -20,12 +20,18 @@ pub(crate) mod check;
 pub mod claude_code;
 mod claude_desktop;
 mod cline;
+mod codex;
+mod committed;
 mod continue_dev;
+mod copilot_cli;
 mod cursor;
 mod entry;
+mod gemini_cli;
 mod goose;
 mod hermes;
 mod kiro;
+mod merged;
+mod opencode;
 mod paths;
 mod placeholder;
 #[cfg(test)]
@@ -40,6 +46,7 @@ mod wrap;
 mod zed;
 
 pub use carry::carry_out;
+pub use claude_code::is_copy_of;
 pub use entry::{of_file, servers};
 pub use placeholder::{Filled, Syntax};
 pub use shape::{ByName, CommandAs, Kind, Kinds, Off, Shape};
@@ -363,28 +370,32 @@ pub trait Config: Sync {
     fn restart_hint(&self) -> &'static str;
 }
 
-/// The configurations of all hosts that a module knows, in the order of [`Host::ALL`].
-pub fn all() -> impl Iterator<Item = &'static dyn Config> {
-    Host::ALL.into_iter().filter_map(of)
+/// The configurations of all hosts, in the order of [`Host::ALL`].
+#[must_use]
+pub fn all() -> [&'static dyn Config; 16] {
+    Host::ALL.map(of)
 }
 
-/// The configuration of a host. None: no module knows it yet.
+/// The configuration of a host.
 #[must_use]
-pub fn of(host: Host) -> Option<&'static dyn Config> {
+pub fn of(host: Host) -> &'static dyn Config {
     match host {
-        Host::ClaudeCode => Some(&claude_code::ClaudeCode),
-        Host::Cursor => Some(&cursor::CURSOR),
-        Host::VsCode => Some(&vs_code::VS_CODE),
-        Host::Windsurf => Some(&windsurf::WINDSURF),
-        Host::ClaudeDesktop => Some(&claude_desktop::CLAUDE_DESKTOP),
-        Host::Zed => Some(&zed::ZED),
-        Host::Cline => Some(&cline::CLINE),
-        Host::Goose => Some(&goose::GOOSE),
-        Host::Continue => Some(&continue_dev::CONTINUE),
-        Host::Amp => Some(&amp::AMP),
-        Host::Kiro => Some(&kiro::KIRO),
-        Host::Hermes => Some(&hermes::HERMES),
-        _ => None,
+        Host::ClaudeCode => &claude_code::ClaudeCode,
+        Host::Codex => &codex::Codex,
+        Host::Cursor => &cursor::CURSOR,
+        Host::VsCode => &vs_code::VS_CODE,
+        Host::CopilotCli => &copilot_cli::CopilotCli,
+        Host::GeminiCli => &gemini_cli::GeminiCli,
+        Host::OpenCode => &opencode::OpenCode,
+        Host::Windsurf => &windsurf::WINDSURF,
+        Host::ClaudeDesktop => &claude_desktop::CLAUDE_DESKTOP,
+        Host::Zed => &zed::ZED,
+        Host::Cline => &cline::CLINE,
+        Host::Goose => &goose::GOOSE,
+        Host::Continue => &continue_dev::CONTINUE,
+        Host::Amp => &amp::AMP,
+        Host::Kiro => &kiro::KIRO,
+        Host::Hermes => &hermes::HERMES,
     }
 }
 
@@ -395,8 +406,8 @@ mod tests {
     #[test]
     fn every_configuration_is_of_its_host_and_says_what_a_person_does() {
         let mut files = Vec::new();
-        for config in all() {
-            assert_eq!(of(config.host()).map(Config::host), Some(config.host()));
+        for (config, host) in all().into_iter().zip(Host::ALL) {
+            assert_eq!(config.host(), host);
             let hint = config.restart_hint();
             assert!(!hint.is_empty() && !hint.ends_with('.'), "{hint}");
             for system in [System::Linux, System::MacOs, System::Windows] {
@@ -407,7 +418,8 @@ mod tests {
                 files.extend(written.map(|file| (system, file.path, config.host())));
             }
         }
-        // No file is two hosts', so that nothing is wrapped twice.
+        // No file is two hosts', so that nothing is wrapped twice; but that one, which two of them read.
+        files.retain(|(_, path, _)| !path.ends_with(".mcp.json"));
         for (n, (system, path, host)) in files.iter().enumerate() {
             let same =
                 files[n + 1..].iter().find(|(other, at, who)| (other, at) == (system, path) && who != host);

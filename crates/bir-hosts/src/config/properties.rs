@@ -4,8 +4,8 @@ use super::any as any_file;
 use super::check::{becomes, named, plain};
 use super::entry::Wrapped;
 use super::{
-    ByName, CommandAs, ConfigFile, Filled, Found, FoundFile, Kinds, Memo, Off, Role, Scope, Server, Shape,
-    Syntax, Wrap, Wrapping, all, carry_out, servers, unwrap, wrap, wrapped_copy,
+    ByName, CommandAs, ConfigFile, Filled, Found, FoundFile, Kind, Kinds, Memo, Off, Role, Scope, Server,
+    Shape, Syntax, Wrap, Wrapping, all, carry_out, servers, unwrap, wrap, wrapped_copy,
 };
 use bir_model::{Format, Place};
 use proptest::prelude::*;
@@ -152,9 +152,16 @@ fn maybe(key: &str, value: impl Strategy<Value = Value>) -> impl Strategy<Value 
         .prop_map(move |value| value.map(|value| (key.clone(), value)).into_iter().collect())
 }
 
+/// What an entry may say of its kind.
+fn kinds(shape: &Shape, command: bool) -> impl Strategy<Value = Value> + use<> {
+    let all = shape.kinds.unwrap_or(Kinds::COMMON).all.iter();
+    let fit = all.filter(|(_, kind)| (*kind == Kind::Command) == command).map(|(word, _)| *word);
+    prop::sample::select(fit.collect::<Vec<_>>()).prop_map(Value::from)
+}
+
 fn command(shape: &Shape) -> impl Strategy<Value = Value> + use<> {
     let (shape, env) = (*shape, shape.env);
-    let kind = prop_oneof![Just("stdio"), Just("local")].prop_map(Value::from);
+    let kind = kinds(&shape, true);
     let line = ("[a-z/$ {}]{1,8}", prop::option::of(prop::collection::vec(secret(), 0..5)));
     let parts = (line, maybe(env, texts().prop_map(Value::from)), maybe("type", kind), others());
     parts.prop_flat_map(move |((program, args), env, kind, others)| {
@@ -185,7 +192,7 @@ fn remote(shape: &Shape) -> impl Strategy<Value = Value> + use<> {
         Just(format!("{{env:BASE_{CANARY}}}/mcp")),
         Just("https://example.com/mcp".to_owned()),
     ];
-    let kind = prop_oneof![Just("http"), Just("sse"), Just("streamable-http")].prop_map(Value::from);
+    let kind = kinds(&shape, false);
     let names = Just(json!({"X-From": "SOME_VARIABLE"}));
     let parts = (
         (0..shape.urls.len(), url),
@@ -251,14 +258,21 @@ fn anything() -> impl Strategy<Value = Value> {
 }
 
 fn shapes() -> impl Strategy<Value = Shape> {
-    prop_oneof![Just(COMMON), Just(OTHER), Just(LIST)]
+    let of_hosts = [
+        super::claude_code::SHAPE,
+        super::codex::SHAPE,
+        super::copilot_cli::SHAPE,
+        super::gemini_cli::SHAPE,
+        super::opencode::SHAPE,
+    ];
+    prop_oneof![Just(COMMON), Just(OTHER), Just(LIST), prop::sample::select(of_hosts.to_vec())]
 }
 
 proptest! {
     #[test]
     fn whatever_stands_in_a_file_comes_back_or_is_left_alone(document in anything()) {
         for config in all() {
-            let with = Wrapping { host_named: true, ..named() };
+            let with = Wrapping { host_named: true, mcp_json: true, ..named() };
             // Each of them is shown to come back.
             becomes(config, &document, &with);
         }

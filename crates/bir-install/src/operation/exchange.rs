@@ -231,3 +231,94 @@ fn newer(held: &Path, real: &Path) -> bool {
     let written = |path| fs::metadata(path).and_then(|found| found.modified()).ok();
     written(held) > written(real)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a crash may leave: the held text, the file's text, what is wanted; and what the file says afterwards. The operation was
+    /// to make `ours` out of `then`.
+    #[test]
+    fn what_a_crash_left_is_told_apart_by_its_name() {
+        let cases = [
+            // Not exchanged yet, or exchanged back.
+            ("ours", Some("then"), Some("then"), Some("then")),
+            ("ours", Some("of another"), Some("then"), Some("of another")),
+            // Exchanged: the old one goes back where it is wanted.
+            ("then", Some("ours"), Some("then"), Some("then")),
+            ("then", Some("ours"), Some("ours"), Some("ours")),
+            ("then", Some("of another"), Some("then"), Some("of another")),
+            // What came out is of another program: it goes back in either case.
+            ("of another", Some("ours"), Some("then"), Some("of another")),
+            ("of another", Some("ours"), Some("ours"), Some("of another")),
+            // The file that is there was written later, or is not there any more.
+            ("of another", Some("of a third"), Some("then"), Some("of a third")),
+            ("of another", None, Some("then"), None),
+        ];
+        for exchanges in [true, false] {
+            for (held, now, wanted, then) in cases {
+                let dir = tempfile::tempdir().unwrap();
+                let real = dir.path().join("a");
+                let names = Names { id: "id", index: 3, real: &real };
+                fs::write(names.held(Some(b"ours"), Some(b"then")), held).unwrap();
+                fs::write(names.part(), "half").unwrap();
+                std::thread::sleep(Duration::from_millis(if now == Some("of a third") { 20 } else { 0 }));
+                if let Some(now) = now {
+                    fs::write(&real, now).unwrap();
+                }
+                let other = Names { index: 30, ..names };
+                fs::write(other.part(), "of another file").unwrap();
+                let disk = if exchanges { Disk::default() } else { Disk::default().without_exchange() };
+                let wanted = wanted.map(|text| Hash::of(text.as_bytes()));
+                for _ in 0..2 {
+                    tidy(&disk, names, wanted.as_ref()).unwrap();
+                    assert_eq!(read(&real).unwrap().as_deref(), then.map(str::as_bytes), "{held} {now:?}");
+                    let left = fs::read_dir(dir.path()).unwrap().count();
+                    assert_eq!(left, 1 + usize::from(then.is_some()), "{held} {now:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_removed_file_goes_back_unless_there_is_a_new_one() {
+        for (held, now, wanted, then) in [
+            ("then", None, true, Some("then")),
+            ("then", None, false, None),
+            ("of another", None, false, Some("of another")),
+            ("of another", Some("newer"), true, Some("newer")),
+            ("then", Some("newer"), true, Some("newer")),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let real = dir.path().join("a");
+            let names = Names { id: "id", index: 0, real: &real };
+            fs::write(names.held(None, Some(b"then")), held).unwrap();
+            if let Some(now) = now {
+                std::thread::sleep(Duration::from_millis(20));
+                fs::write(&real, now).unwrap();
+            }
+            tidy(&Disk::default(), names, wanted.then(|| Hash::of(b"then")).as_ref()).unwrap();
+            assert_eq!(read(&real).unwrap().as_deref(), then.map(str::as_bytes), "{held} {now:?}");
+            assert_eq!(fs::read_dir(dir.path()).unwrap().count(), usize::from(then.is_some()));
+        }
+    }
+
+    #[test]
+    fn a_new_file_is_for_its_user_alone_and_replaces_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().join("a");
+        let names = Names { id: "id", index: 0, real: &real };
+        for disk in [Disk::default(), Disk::default().without_exchange()] {
+            assert_eq!(change(&disk, names, None, Some(b"ours")).unwrap(), Change::Done(None));
+            #[cfg(unix)]
+            assert_eq!(std::os::unix::fs::MetadataExt::mode(&fs::metadata(&real).unwrap()) & 0o777, 0o600);
+            assert_eq!(change(&disk, names, None, Some(b"more")).unwrap(), Change::Faster);
+            // Between the look and the rename.
+            fs::write(&real, "of another").unwrap();
+            assert_eq!(make(&disk, names, b"ours").unwrap(), Change::Faster);
+            assert_eq!(fs::read(&real).unwrap(), b"of another");
+            assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+            fs::remove_file(&real).unwrap();
+        }
+    }
+}

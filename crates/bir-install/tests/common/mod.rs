@@ -81,6 +81,7 @@ pub fn install(root: &Path, name: &str, paths: &[PathBuf]) -> Operation {
             entries: Vec::new(),
             hooks: vec![HookRecord { to: Place::default(), value: line(name).into() }],
             made: Vec::new(),
+            set: Vec::new(),
         };
         match ledger.files.iter_mut().find(|record| record.path == *path) {
             Some(record) => record.layers.push(layer),

@@ -35,7 +35,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// How it writes a server down. `disabled` means nothing to it.
-const SHAPE: Shape = Shape {
+pub(super) const SHAPE: Shape = Shape {
     off: &[],
     filled: Filled { env: &[Syntax::DollarBraces], remote: &[Syntax::DollarBraces] },
     ..Shape::COMMON
