@@ -25,15 +25,17 @@ SESSIONS = 3
 
 
 class Case:
-    """One host; `write` puts its configuration there, `rewrites` are the files that it is known to write anew in a session."""
+    """One host; `write` puts its configuration there, `rewrites` are the files that it is known to write anew in a session, `not_ours` patterns of
+    paths that a program of the host writes which the install has to ask."""
 
-    def __init__(self, host, write, rewrites=()):
-        self.host, self.name, self.write, self.rewrites = host, host.NAME, write, rewrites
+    def __init__(self, host, write, rewrites=(), not_ours=()):
+        self.host, self.name, self.write, self.rewrites, self.not_ours = host, host.NAME, write, rewrites, not_ours
 
     def __call__(self, report, opt):
         place, notes = Place(self.name), []
         try:
             place.programs = [os.path.dirname(self.host.PROGRAM)] if os.access(self.host.PROGRAM, os.X_OK) else []
+            place.not_ours = self.not_ours
             place.start_remote()
             with self.surroundings(place) as (hub, model):
                 self.through(place, hub, model, self.write(place, getattr(model, "port", None)), notes)
@@ -166,7 +168,8 @@ def codex(place, port):
 
 
 CASES = {case.name: case for case in (
-    Case(host_codex.Codex(), codex),
+    # Its app server is asked to trust our hooks, and keeps a database.
+    Case(host_codex.Codex(), codex, not_ours=(".codex/.tmp", ".codex/*.sqlite*")),
     Case(host_copilot.Copilot(), configs.copilot),
     Case(host_gemini.Gemini(), configs.gemini),
     Case(host_opencode.Opencode(), configs.opencode),

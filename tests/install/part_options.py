@@ -8,7 +8,7 @@ import tomllib
 
 import configs
 from case import case
-from place import PROGRAMS, REMOTE, birtest, homes
+from place import PROGRAMS, REMOTE, SERVERS, birtest, homes
 
 CLAUDE_OWN, CLAUDE_MCP, CLAUDE_LOCAL = (os.path.join(*path) for path in (configs.OWN, configs.MCP, configs.LOCAL))
 CLAUDE_USER = ".claude/settings.json"
@@ -231,7 +231,8 @@ def managed(place):
         with open(path, "w") as f:
             json.dump(policy, f)
         status, out, err = place.run([*inside, homes.CLI, "install", "--host", "claude-code", "--yes", "--no-hooks"], "bir-install", cwd=place.project)
-        place.check("policy" in (out + err).lower(), f"{name}: the plan does not speak of the policy (status {status}): {birtest.short(out + err, 400)}")
+        place.check(all(f"/etc/claude-code/{name}" in line for line in out.splitlines() if any(f" {server} " in line for server in SERVERS)) and f"/etc/claude-code/{name}" in out,
+                    f"{name}: the plan does not name the policy for each server (status {status}): {birtest.short(out + err, 400)}")
         user, local, team = claude(place)
         place.check(not any(wrapped(e) for e in [*user.values(), *local.values(), *team.values()]), f"{name}: something was wrapped")
         place.run([*inside, homes.CLI, "uninstall", "--yes"], "bir-uninstall", cwd=place.project)

@@ -5,6 +5,7 @@
       └── install, uninstall, doctor, status: the real `bir`, in the project's directory
 """
 
+import fnmatch
 import hashlib
 import json
 import os
@@ -51,8 +52,8 @@ class Place(host_session.Home, Problems):
         self.project = os.path.realpath(self.project)
         self.canaries = {what: f"canary-{secrets.token_hex(16)}" for what in ("alpha", "beta", "gamma", "url", "host")}
         self.remote, self.watch = None, None
-        # Folders of hosts' programs, for PATH.
-        self.programs = []
+        # Folders of hosts' programs, for PATH; patterns of paths that are no configuration and change whenever such a program runs.
+        self.programs, self.not_ours = [], []
 
     def env(self, **more):
         # `bir` looks for a host's program where the user's shell does.
@@ -126,17 +127,14 @@ class Place(host_session.Home, Problems):
 
     # What is there.
 
-    def picture(self, *skip):
-        """Every path below HOME but the state directory and what is to be skipped: {path: what it is}."""
+    def picture(self):
+        """Every path below HOME but the state directory and what programs of hosts keep for themselves: {path: what it is}."""
         found = {}
         for at, folders, files in os.walk(self.home):
-            for name in sorted(folders + files):
-                full = os.path.join(at, name)
-                path = os.path.relpath(full, self.home)
-                if path == ".baseinstrunner" or path in skip:
-                    continue
-                found[path] = what(full)
-            folders[:] = [f for f in folders if os.path.relpath(os.path.join(at, f), self.home) not in (".baseinstrunner", *skip)]
+            paths = {name: os.path.relpath(os.path.join(at, name), self.home) for name in folders + files}
+            kept = {name for name, path in paths.items() if path != ".baseinstrunner" and not any(fnmatch.fnmatch(path, pattern) for pattern in self.not_ours)}
+            found |= {paths[name]: what(os.path.join(at, name)) for name in kept}
+            folders[:] = kept.intersection(folders)
         return found
 
     def text(self, path):

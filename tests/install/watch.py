@@ -24,7 +24,7 @@ class Line:
 
 class Watch:
     def __init__(self, home):
-        self.mark, self.lines, self.over = f"HOME={home}".encode(), {}, threading.Event()
+        self.mark, self.lines, self.running, self.over = f"HOME={home}".encode(), {}, set(), threading.Event()
         self.lock = threading.Lock()
         self.thread = threading.Thread(target=self._watch, daemon=True)
         self.thread.start()
@@ -35,8 +35,10 @@ class Watch:
             return list(self.lines.values())
 
     def forget(self):
+        """What was seen, and whatever runs now: what is seen from here on was started afterwards."""
         with self.lock:
             self.lines.clear()
+            self.running = {pid for pid in os.listdir("/proc") if pid.isdigit()}
 
     def ours(self, *names):
         """Command lines of our programs, or of those with these names."""
@@ -60,6 +62,7 @@ class Watch:
                     left.add(pid)
             # A number may be given again.
             left &= there
+            self.running &= there
             looks = {pid: count for pid, count in looks.items() if pid in there}
             time.sleep(EVERY)
 
@@ -74,7 +77,7 @@ class Watch:
             program = os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
         except OSError:
             return False
-        if argv:
+        if argv and pid not in self.running:
             with self.lock:
                 self.lines.setdefault((program, *argv), Line(program, argv))
         return True
