@@ -156,14 +156,15 @@ fn kind_of(key: &str) -> Kind {
     if is_environment || is_headers { Kind::Secret } else { Kind::Plain }
 }
 
-/// Every leaf is one. Of `NAME=VALUE` it is the value; of JSON in a text, each string in it as well.
+/// Every leaf is one. Of `NAME=VALUE` it is the value; of JSON in a text, each string in it.
 fn leaves(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => members.values().for_each(|value| leaves(value, found)),
         Value::Array(items) => items.iter().for_each(|item| leaves(item, found)),
         Value::String(text) => {
+            // The text as a whole is none: compact headers of an entry read like `BIR_UPSTREAM_HEADERS`, and the way back would be lost.
             if let Ok(inner @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text) {
-                leaves(&inner, found);
+                return leaves(&inner, found);
             }
             if let Some((_, value)) = text.split_once('=') {
                 found.insert(value.to_owned());
