@@ -49,6 +49,14 @@ impl Secrets {
         let mut found = BTreeSet::new();
         structure(document, Kind::Plain, &mut found);
         self.by_rules("", document, &mut found);
+        // A text that is JSON is none as a whole, but what is in it: compact headers of an entry read as `BIR_UPSTREAM_HEADERS` does, and
+        // there would be no way back without such a secret.
+        for text in found.clone() {
+            if let Ok(inner @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(&text) {
+                leaves(&inner, &mut found);
+                found.remove(&text);
+            }
+        }
         let mut all: Vec<String> = found.into_iter().filter(|text| text.len() >= SHORTEST).collect();
         all.sort_by_key(|text| std::cmp::Reverse(text.len()));
         all
@@ -162,9 +170,8 @@ fn leaves(value: &Value, found: &mut BTreeSet<String>) {
         Value::Object(members) => members.values().for_each(|value| leaves(value, found)),
         Value::Array(items) => items.iter().for_each(|item| leaves(item, found)),
         Value::String(text) => {
-            // The text as a whole is none: compact headers of an entry read like `BIR_UPSTREAM_HEADERS`, and the way back would be lost.
             if let Ok(inner @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text) {
-                return leaves(&inner, found);
+                leaves(&inner, found);
             }
             if let Some((_, value)) = text.split_once('=') {
                 found.insert(value.to_owned());
