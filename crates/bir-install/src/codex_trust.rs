@@ -11,7 +11,8 @@
 //! a layer of the ledger, so that it goes as it came.
 
 mod server;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests;
 mod wanted;
 
