@@ -1,6 +1,7 @@
 """kill -9 of the real `bir install` and `bir uninstall` at random moments: every file is in one state or the other, and the next command
 repairs whatever was left."""
 
+import fnmatch
 import os
 import random
 import signal
@@ -52,6 +53,9 @@ def kill_9(place):
         for path in {*before, *installed}:
             either = (before.get(path), installed.get(path))
             place.check(now.get(path) in either, f"round {number}: ~/{path} is neither as before nor as installed after a killed {command}: {now.get(path)}")
+        # Beside a file its other text may stand until the next command; the state directory holds none at any moment.
+        strays = [path for path in place.with_canaries() if path not in place.files and not fnmatch.fnmatch(os.path.basename(path), ".bir-*.tmp")]
+        place.check(not strays, f"round {number}: credentials stand in {strays} after a killed {command}")
         half += any(now.get(path) != before.get(path) for path in {*before, *installed}) and any(now.get(path) != installed.get(path) for path in {*before, *installed})
         # Whatever comes next finds it.
         following = rng.choice(["install", "uninstall", "install twice"])
