@@ -12,12 +12,29 @@
 
 #![forbid(unsafe_code)]
 
+mod check;
+mod editor;
+mod flow;
+mod form;
+mod json;
+mod splice;
+mod toml;
+mod yaml;
+
 use bir_model::{Edit, Format};
 use serde_json::Value;
 use thiserror::Error;
 
+use editor::Editor;
+use json::Json;
+use toml::Toml;
+use yaml::Yaml;
+
 /// Longest file that is taken, bytes. Claude Code's own file grows to some megabytes.
 pub const LONGEST: usize = 32 << 20;
+
+/// Most objects and arrays in one another that are read. serde_json goes one deeper.
+pub const DEEPEST: usize = 126;
 
 /// Why a file is not read, or not changed. The text says what and where (line and column from 1), never a value.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -40,9 +57,13 @@ pub enum EditError {
 }
 
 /// A configuration, as text and as what it says.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Document {
     format: Format,
+    /// Whether a byte order mark stands before the text.
+    mark: bool,
+    /// With the line ends of the file.
+    text: String,
     value: Value,
 }
 
@@ -53,8 +74,14 @@ impl Document {
     ///
     /// [`EditError`], but for its last two.
     pub fn parse(bytes: &[u8], format: Format) -> Result<Self, EditError> {
-        let _ = bytes;
-        Ok(Self { format, value: Value::Null })
+        let (mark, text) = form::take(bytes)?;
+        let value = match format {
+            Format::Json => read(&Json::parse(text, false)?, format),
+            Format::Jsonc => read(&Json::parse(text, true)?, format),
+            Format::Toml => read(&Toml::parse(&form::with_line_feeds(text))?, format),
+            Format::Yaml => read(&Yaml::parse(&form::with_line_feeds(text))?, format),
+        }?;
+        Ok(Self { format, mark, text: text.to_owned(), value })
     }
 
     /// What it says. Dates of TOML are strings here, and keys of YAML mappings that are no strings are left out; both are kept
@@ -76,13 +103,55 @@ impl Document {
     ///
     /// [`EditError::Place`], [`EditError::Unfaithful`].
     pub fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
-        let _ = edit;
-        Err(EditError::Unfaithful)
+        let plain = || form::with_line_feeds(&self.text);
+        let (text, value) = match self.format {
+            Format::Json => changed(Json::parse(&self.text, false)?, edit, self.format)?,
+            Format::Jsonc => changed(Json::parse(&self.text, true)?, edit, self.format)?,
+            Format::Toml => changed(Toml::parse(&plain())?, edit, self.format)?,
+            Format::Yaml => changed(Yaml::parse(&plain())?, edit, self.format)?,
+        };
+        let text = match self.format {
+            Format::Json | Format::Jsonc => text,
+            Format::Toml | Format::Yaml => form::with_ends_of(&self.text, &text),
+        };
+        if text.len() > LONGEST {
+            return Err(EditError::TooLong);
+        }
+        self.text = text;
+        self.value = value;
+        Ok(())
     }
 
     /// The file as it is to be written.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        Vec::new()
+        form::give(self.mark, &self.text)
     }
+}
+
+/// What a text says, if a second parser can read it, too.
+fn read(editor: &impl Editor, format: Format) -> Result<Value, EditError> {
+    check::exact(&editor.text(), format)?;
+    editor.value()
+}
+
+/// The text and the value after an edit, if both parsers find in it what is meant.
+fn changed(mut editor: impl Editor, edit: &Edit, format: Format) -> Result<(String, Value), EditError> {
+    let expected = check::exact(&editor.text(), format)?.carried_out(edit);
+    // An editor of JSON tells the lines of keys that are there twice, so it is asked first.
+    let outcome = editor.edit(edit);
+    let expected = match (expected, outcome) {
+        (_, Err(error @ EditError::Place(_))) | (Err(error), _) | (Ok(_), Err(error)) => return Err(error),
+        (Ok(expected), Ok(())) => expected,
+    };
+    let text = editor.text();
+    let found = check::exact(&text, format).map_err(|_| EditError::Unfaithful)?;
+    let (expected, found) = match format {
+        Format::Toml => (expected.without_hollow(edit), found.without_hollow(edit)),
+        _ => (expected, found),
+    };
+    if !expected.agrees(&found, format) {
+        return Err(EditError::Unfaithful);
+    }
+    Ok((text, editor.value().map_err(|_| EditError::Unfaithful)?))
 }

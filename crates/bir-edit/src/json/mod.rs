@@ -1,0 +1,180 @@
+//! JSON, with and without comments: text put in at the spans that `jsonc-parser` tells. Whatever is not put in or taken out
+//! is not even looked at, so it stays byte for byte.
+
+mod layout;
+mod splice;
+mod style;
+mod tree;
+
+use std::ops::Range;
+
+use bir_model::{Edit, Place, Step};
+use serde_json::Value;
+
+use crate::editor::Editor;
+use crate::splice::{Splice, spliced};
+use crate::{EditError, check};
+pub(crate) use layout::comment_end;
+use style::{Shape, Style};
+pub(crate) use tree::tamed;
+use tree::{Kind, Node};
+
+/// A JSON text.
+#[derive(Debug)]
+pub(crate) struct Json {
+    text: String,
+    /// Nothing in a text of white space and comments.
+    root: Option<Node>,
+    comments: bool,
+}
+
+impl Json {
+    /// Reads a text without a byte order mark; with `comments`, comments and trailing commas are taken.
+    pub(crate) fn parse(text: &str, comments: bool) -> Result<Self, EditError> {
+        Ok(Self { text: text.to_owned(), root: tree::read(text, comments)?, comments })
+    }
+
+    /// Puts a value at a place, or at the end of the array there.
+    fn put(&self, at: &Place, value: &Value, append: bool) -> Result<Vec<Splice>, EditError> {
+        let Some(root) = &self.root else { return Ok(self.first(at, value, append)) };
+        let mut node = root;
+        // Whether what holds the node is on one line.
+        let mut flat = false;
+        for (depth, step) in at.0.iter().enumerate() {
+            let last = depth + 1 == at.0.len();
+            match node.item(&self.text, step)? {
+                Some(item) => {
+                    let child = node.child(item).ok_or(EditError::Unfaithful)?;
+                    flat = layout::one_line(&self.text, &node.span);
+                    if last && !append {
+                        return Ok(self.replaced(root, child, value, flat));
+                    }
+                    node = child;
+                }
+                None => {
+                    let Step::Key(key) = step else { return Err(EditError::Unfaithful) };
+                    let value = made(at.0.get(depth + 1..).unwrap_or_default(), value, append);
+                    if self.is_null(node) {
+                        return Ok(self.replaced(
+                            root,
+                            node,
+                            &made(std::slice::from_ref(step), &value, false),
+                            flat,
+                        ));
+                    }
+                    if !matches!(node.kind, Kind::Object(_)) {
+                        return Err(EditError::Unfaithful);
+                    }
+                    return Ok(self.inserted(root, node, Some(key), &value, flat));
+                }
+            }
+        }
+        match node.kind {
+            Kind::Array(_) if append => Ok(self.inserted(root, node, None, value, flat)),
+            Kind::Scalar if append && self.is_null(node) => {
+                Ok(self.replaced(root, node, &made(&[], value, true), flat))
+            }
+            _ => Err(EditError::Unfaithful),
+        }
+    }
+
+    /// A null is where an object or an array may come.
+    fn is_null(&self, node: &Node) -> bool {
+        self.text.get(node.span.clone()) == Some("null")
+    }
+
+    fn inserted(
+        &self,
+        root: &Node,
+        holder: &Node,
+        key: Option<&str>,
+        value: &Value,
+        flat: bool,
+    ) -> Vec<Splice> {
+        let style = Style::of(&self.text, Some(root), Some(holder));
+        // A short value in an array that was empty needs no line of its own.
+        let short = key.is_none() && !value.is_object() && !value.is_array();
+        let slot = splice::slot(&self.text, holder, &style, flat || short);
+        let white = splice::white_of_empty(&self.text, holder, &slot);
+        let shape = if slot.flat { Shape::Flat } else { Shape::Usual };
+        let item = style.item(key, value, &slot.indentation, shape);
+        let mut splices = slot.fill(&item);
+        if let (Some(white), Some(item)) = (white, splices.last_mut()) {
+            item.range = white;
+        }
+        splices
+    }
+
+    fn replaced(&self, root: &Node, old: &Node, value: &Value, flat: bool) -> Vec<Splice> {
+        // The same value stays as it is written.
+        if self.text.get(old.span.clone()).is_some_and(|text| check::says(text, value)) {
+            return Vec::new();
+        }
+        let style = Style::of(&self.text, Some(root), Some(old));
+        let filled = !matches!(old.kind, Kind::Scalar) && !old.items().is_empty();
+        let shape = match (flat, filled) {
+            (true, _) => Shape::Flat,
+            (false, true) if layout::one_line(&self.text, &old.span) => Shape::Flat,
+            (false, true) => Shape::Tall,
+            (false, false) => Shape::Usual,
+        };
+        let indentation = layout::indentation(&self.text, old.span.start);
+        vec![Splice::replace(old.span.clone(), style.item(None, value, indentation, shape))]
+    }
+
+    /// The first value of a text without any.
+    fn first(&self, at: &Place, value: &Value, append: bool) -> Vec<Splice> {
+        let style = Style::of(&self.text, None, None);
+        let object = style.item(None, &made(&at.0, value, append), "", Shape::Usual);
+        let end = self.text.len();
+        if self.text.trim().is_empty() {
+            let line_end = if self.text.contains('\n') { "" } else { style.end };
+            return vec![Splice::insert(0, format!("{object}{line_end}"))];
+        }
+        let line_end = if self.text.ends_with('\n') { "" } else { style.end };
+        vec![Splice::insert(end, format!("{line_end}{object}{}", style.end))]
+    }
+
+    fn removed(&self, at: &Place) -> Result<Vec<Range<usize>>, EditError> {
+        let mut node = self.root.as_ref().ok_or(EditError::Unfaithful)?;
+        for (depth, step) in at.0.iter().enumerate() {
+            let item = node.item(&self.text, step)?.ok_or(EditError::Unfaithful)?;
+            if depth + 1 == at.0.len() {
+                return Ok(splice::without(&self.text, node, item));
+            }
+            node = node.child(item).ok_or(EditError::Unfaithful)?;
+        }
+        Err(EditError::Unfaithful)
+    }
+}
+
+/// A value with the objects above it.
+fn made(steps: &[Step], value: &Value, append: bool) -> Value {
+    let inner = if append { Value::Array(vec![value.clone()]) } else { value.clone() };
+    steps.iter().rev().fold(inner, |inner, step| match step {
+        Step::Key(key) => Value::Object(std::iter::once((key.clone(), inner)).collect()),
+        Step::Index(_) => inner,
+    })
+}
+
+impl Editor for Json {
+    fn value(&self) -> Result<Value, EditError> {
+        check::json(&self.text)
+    }
+
+    fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
+        let splices = match edit {
+            Edit::Set { at, value } => self.put(at, value, false)?,
+            Edit::Append { to, value } => self.put(to, value, true)?,
+            Edit::Remove { at } => self.removed(at)?.into_iter().map(Splice::cut).collect(),
+        };
+        let text = spliced(&self.text, splices)?;
+        self.root = tree::read(&text, self.comments).map_err(|_| EditError::Unfaithful)?;
+        self.text = text;
+        Ok(())
+    }
+
+    fn text(&self) -> String {
+        self.text.clone()
+    }
+}
