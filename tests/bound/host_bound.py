@@ -146,6 +146,6 @@ if __name__ == "__main__":
     sys.argv, (part, where) = sys.argv[:1], sys.argv[1:3]
     loopback.enter()
     rows = birtest.Report(f"bound-{part}")
-    importlib.import_module(f"host_{part}").run(rows, None)
+    importlib.import_module(f"host_{part.removesuffix('-cli')}").run(rows, None)
     with open(where, "w") as f:
         json.dump(rows.rows, f)

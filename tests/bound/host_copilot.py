@@ -5,7 +5,7 @@ import host_session
 
 
 class Copilot(host_session.Host):
-    NAME = "copilot"
+    NAME = "copilot-cli"
     JOIN, HAS_ID = "injected", True
     # Its answer is in its transcript alone.
     TELLS_ANSWER = False

@@ -8,7 +8,7 @@ from host_session import birtest
 
 
 class Gemini(host_session.Host):
-    NAME = "gemini"
+    NAME = "gemini-cli"
     SHELL, RENDERED = "run_shell_command", "mcp_{}_{}"
     TRANSCRIPTS = (".gemini", "tmp")
     PROGRAM = host_session.module("@google", "gemini-cli", "bundle", "gemini.js")

@@ -19,7 +19,7 @@ STEPS = [[("shell", "echo from the shell")], [("echo", {"message": "one"})], [("
 
 
 def main():
-    name, out = sys.argv[1], os.path.abspath(sys.argv[2])
+    name, out = sys.argv[1].removesuffix("-cli"), os.path.abspath(sys.argv[2])
     loopback.enter()
     host = getattr(importlib.import_module(f"host_{name}"), name.capitalize())()
     home = host_session.Home(f"observe-{name}")

@@ -46,7 +46,7 @@ def main():
     import world
     from world import birtest
     host = {c.__name__: c for c in cases_calls.CASES + cases_sessions.CASES + cases_sdk.CASES}
-    others = {"codex": host_codex.run, "copilot": host_copilot.run, "gemini": host_gemini.run, "opencode": host_opencode.run}
+    others = {"codex": host_codex.run, "copilot-cli": host_copilot.run, "gemini-cli": host_gemini.run, "opencode": host_opencode.run}
     own = {c.__name__: c for c in scripted.CASES}
     kinds = {"host": host, "others": others, "scripted": own}
     chosen = [n for name in opt.only or kinds for n in kinds.get(name) or [name]]

@@ -12,7 +12,7 @@ usage: bir-hooks hook EVENT [--host HOST]
        bir-hooks revive
 
   hook EVENT     takes an event from stdin and tells the control server of it; always exits 0
-    --host HOST  the host for which the hook was installed: claude-code (default), codex, copilot, gemini, opencode
+    --host HOST  the host for which the hook was installed: claude-code (default), codex, copilot-cli, gemini-cli, opencode
   serve          runs the control server
     --detached   in a session of its own
     --force      in the place of one that runs
@@ -90,7 +90,10 @@ fn hook(mut args: impl Iterator<Item = String>) -> Asked {
     }
     Asked {
         event: event.unwrap_or_else(|| "unknown".into()),
-        via: via.and_then(|name| Host::named(&name)).unwrap_or(Host::ClaudeCode),
+        via: via
+            .and_then(|name| Host::named(&name))
+            .filter(|host| Host::INSTALLED.contains(host))
+            .unwrap_or(Host::ClaudeCode),
     }
 }
 
@@ -106,7 +109,9 @@ mod tests {
     fn a_hook_is_never_wrong() {
         let hook = |event: &str, via| Ok(Parsed::Hook(Asked { event: event.into(), via }));
         assert_eq!(of("hook PreToolUse"), hook("PreToolUse", Host::ClaudeCode));
-        assert_eq!(of("hook BeforeTool --host gemini"), hook("BeforeTool", Host::Gemini));
+        for name in ["gemini-cli", "gemini"] {
+            assert_eq!(of(&format!("hook BeforeTool --host {name}")), hook("BeforeTool", Host::GeminiCli));
+        }
         assert_eq!(of("hook --host=codex Stop"), hook("Stop", Host::Codex));
         for odd in ["hook Stop --host", "hook Stop --host cursor", "hook Stop --what x", "hook --hosts Stop"]
         {

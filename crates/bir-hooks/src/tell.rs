@@ -54,7 +54,7 @@ fn covers(call: &HookCall<RawPayload<'_>>, host: Host, here: &Path, exclude: &Ex
     let tools: Vec<&str> = call.tool.as_deref().into_iter().chain([call.tool_name.as_str()]).collect();
     let arguments = call.input.as_ref().map(|input| raw(input));
     exclude.covers(&Call { server: call.server.as_deref(), tools: &tools, here, arguments })
-        || exclude.covers_rendered(host.rendered_tool(), &call.tool_name)
+        || host.rendered_tool().is_some_and(|form| exclude.covers_rendered(form, &call.tool_name))
 }
 
 /// The calls of an event.

@@ -312,7 +312,7 @@ fn another_host_that_runs_the_hook_is_known_for_what_it_is() {
     };
     copilot(&lab.payload(timed));
     let event = control.event();
-    assert_eq!((event.host.app.as_str(), event.via.as_str()), ("copilot", "claude-code"));
+    assert_eq!((event.host.app.as_str(), event.via.as_str()), ("copilot-cli", "claude-code"));
     assert_ne!(event.host_pids, [7], "that is the process of the host that started this one");
     // It has a file of ours of its own, and tells us by that.
     let own = lab.home.path().join(".copilot/hooks");
@@ -336,7 +336,7 @@ fn copilot_gets_the_calls_id_into_its_request_whether_anybody_takes_the_event_or
         assert_eq!(said, r#"{"metaToUse":{"bir/callId":"call_1"}}"#);
     }
     let event = control.event();
-    assert_eq!((event.host.app.as_str(), event.join), ("copilot", Join::Injected));
+    assert_eq!((event.host.app.as_str(), event.join), ("copilot-cli", Join::Injected));
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub const CALL_ID_META: &str = "bir/callId";
 #[must_use]
 pub fn answer(host: Host, named: &str, payload: &Payload<'_>, inject: Option<&Inject>) -> Option<String> {
     match host {
-        Host::Copilot if named == copilot::BEFORE_MCP => {
+        Host::CopilotCli if named == copilot::BEFORE_MCP => {
             let id = payload.text(&["toolCallId", "tool_call_id"])?;
             let meta = with_member(payload.raw(&["_meta"]).unwrap_or("{}"), CALL_ID_META, &id)?;
             Some(format!(r#"{{"metaToUse":{meta}}}"#))
@@ -70,13 +70,14 @@ mod tests {
         }
         let payload = Payload::read(r#"{"tool_input":{}}"#).unwrap();
         assert_eq!(answer(Host::ClaudeCode, "PreToolUse", &payload, None), None);
-        assert_eq!(answer(Host::Gemini, "BeforeTool", &payload, Some(&inject("allow"))), None);
+        assert_eq!(answer(Host::GeminiCli, "BeforeTool", &payload, Some(&inject("allow"))), None);
     }
 
     #[test]
     fn copilot_is_told_which_meta_to_send_and_keeps_its_own() {
-        let of =
-            |payload: &str| answer(Host::Copilot, "preMcpToolCall", &Payload::read(payload).unwrap(), None);
+        let of = |payload: &str| {
+            answer(Host::CopilotCli, "preMcpToolCall", &Payload::read(payload).unwrap(), None)
+        };
         assert_eq!(of(r#"{"toolCallId":"c1"}"#).unwrap(), r#"{"metaToUse":{"bir/callId":"c1"}}"#);
         assert_eq!(
             of(r#"{"toolCallId":"c1","_meta":{"progressToken": 1}}"#).unwrap(),

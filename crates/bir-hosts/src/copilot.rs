@@ -18,7 +18,7 @@ pub(crate) const BEFORE_MCP: &str = "preMcpToolCall";
 /// An event of Copilot CLI.
 #[must_use]
 pub fn event<'a>(named: &str, payload: &Payload<'a>, context: &Context) -> Option<RawEvent<'a>> {
-    let ours = context.via == Host::Copilot;
+    let ours = context.via == Host::CopilotCli;
     let what = what(named, payload)?;
     if let HookWhat::Pre { call } = &what
         && ours
@@ -29,7 +29,7 @@ pub fn event<'a>(named: &str, payload: &Payload<'a>, context: &Context) -> Optio
     }
     // Another host's file has no hook that could put an id into the request.
     let join = if ours { Join::Injected } else { Join::Fingerprint };
-    shape::event(Host::Copilot, join, payload, context, what)
+    shape::event(Host::CopilotCli, join, payload, context, what)
 }
 
 fn what<'a>(named: &str, payload: &Payload<'a>) -> Option<HookWhat<RawPayload<'a>>> {

@@ -12,7 +12,7 @@ const SHELL: &str = "run_shell_command";
 /// An event of Gemini CLI.
 #[must_use]
 pub fn event<'a>(named: &str, payload: &Payload<'a>, context: &Context) -> Option<RawEvent<'a>> {
-    shape::event(Host::Gemini, Join::Fingerprint, payload, context, what(named, payload)?)
+    shape::event(Host::GeminiCli, Join::Fingerprint, payload, context, what(named, payload)?)
 }
 
 fn what<'a>(named: &str, payload: &Payload<'a>) -> Option<HookWhat<RawPayload<'a>>> {

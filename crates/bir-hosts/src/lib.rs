@@ -25,6 +25,7 @@ pub mod copilot;
 pub mod gemini;
 mod host;
 pub mod opencode;
+mod our_hook;
 mod payload;
 mod recognise;
 mod refusal;
@@ -33,10 +34,11 @@ mod shape;
 
 pub use answer::{CALL_ID_META, answer};
 pub use host::{Host, OwnFile};
+pub use our_hook::{OurHook, our_file, our_hook};
 pub use payload::Payload;
 pub use recognise::recognise;
 pub use refusal::verdict;
-pub use register::{Hooks, hooks};
+pub use register::{Hooks, elements, hooks};
 pub use shape::{Context, RawEvent, RawPayload, cwd};
 
 /// The member that carries an id of ours in the arguments of a call, where an operator asks for it (seed 01 phase 6).
@@ -55,8 +57,10 @@ pub fn event<'a>(host: Host, named: &str, payload: &Payload<'a>, context: &Conte
     match host {
         Host::ClaudeCode | Host::Cursor => claude_code::event(host, named, payload, context),
         Host::Codex => codex::event(named, payload, context),
-        Host::Copilot => copilot::event(named, payload, context),
-        Host::Gemini => gemini::event(named, payload, context),
+        Host::CopilotCli => copilot::event(named, payload, context),
+        Host::GeminiCli => gemini::event(named, payload, context),
         Host::OpenCode => opencode::event(named, payload, context),
+        // Their hooks are not understood, and none are installed.
+        _ => None,
     }
 }

@@ -23,9 +23,9 @@ pub fn recognise(
     let timed = has("timestamp");
     let turned = has("turn_id");
     if any(&["COPILOT_CLI", "COPILOT_AGENT_SESSION_ID"]) && timed {
-        Host::Copilot
+        Host::CopilotCli
     } else if variable("GEMINI_CLI") && variable("GEMINI_SESSION_ID") && timed {
-        Host::Gemini
+        Host::GeminiCli
     } else if (prefixed("CODEX_") || via == Host::Codex) && !timed && (turned || via == Host::Codex) {
         Host::Codex
     } else if variable("CURSOR_VERSION") && (has("conversation_id") || has("cursor_version")) {
@@ -49,18 +49,18 @@ mod tests {
 
     #[test]
     fn the_environment_counts_where_the_payload_agrees() {
-        use Host::{ClaudeCode, Codex, Copilot, Cursor, Gemini, OpenCode};
+        use Host::{ClaudeCode, Codex, CopilotCli, Cursor, GeminiCli, OpenCode};
         let (plain, timed, turned) = ("{}", r#"{"timestamp":"t"}"#, r#"{"turn_id":"t"}"#);
         let gemini: &[&str] = &["GEMINI_CLI", "GEMINI_SESSION_ID"];
         for (via, payload, environment, host) in [
             (ClaudeCode, plain, &["CLAUDECODE", "CLAUDE_PID"][..], ClaudeCode),
             (ClaudeCode, plain, &[], ClaudeCode),
-            (ClaudeCode, timed, &["COPILOT_CLI"], Copilot),
+            (ClaudeCode, timed, &["COPILOT_CLI"], CopilotCli),
             // Claude Code was started by Copilot's shell, and the other way round.
             (ClaudeCode, plain, &["COPILOT_CLI", "CLAUDECODE"], ClaudeCode),
-            (Copilot, timed, &["COPILOT_AGENT_SESSION_ID", "CLAUDECODE"], Copilot),
-            (Gemini, timed, gemini, Gemini),
-            (Gemini, timed, &["CLAUDECODE"], Gemini),
+            (CopilotCli, timed, &["COPILOT_AGENT_SESSION_ID", "CLAUDECODE"], CopilotCli),
+            (GeminiCli, timed, gemini, GeminiCli),
+            (GeminiCli, timed, &["CLAUDECODE"], GeminiCli),
             (Codex, turned, &["CLAUDECODE"], Codex),
             (Codex, plain, &["CODEX_HOME"], Codex),
             (ClaudeCode, turned, &["CODEX_THREAD_ID"], Codex),

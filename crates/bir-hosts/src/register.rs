@@ -87,63 +87,93 @@ pub struct Hooks {
 /// How a host is told to call `program`, an absolute path.
 #[must_use]
 pub fn hooks(host: Host, program: &str) -> Option<Hooks> {
+    let text = text(host, program)?;
     Some(match host {
         Host::ClaudeCode => Hooks {
             in_home: ".claude/settings.json",
             in_project: Some(".claude/settings.local.json"),
             whole_file: false,
-            text: pretty(&json!({ "hooks": each(&CLAUDE_CODE, &|event| json!([{ "hooks": [{
-                "type": "command", "command": program, "args": ["hook", event], "timeout": timeout(event),
-            }] }])) })),
+            text,
             note: None,
         },
         Host::Codex => Hooks {
             in_home: ".codex/hooks.json",
             in_project: Some(".codex/hooks.json"),
             whole_file: false,
-            text: pretty(&json!({ "hooks": each(&CODEX, &|event| json!([{ "hooks": [{
-                "type": "command", "command": line(program, event, host), "timeout": timeout(event),
-            }] }])) })),
+            text,
             note: Some(
                 "put ours behind those that are there, else those lose the trust of Codex. It skips untrusted hooks silently, and a hook \
                  that has changed is untrusted again. `codex exec --dangerously-bypass-hook-trust` runs them untrusted, once; for good, \
                  `codex app-server` lists them (`hooks/list`) and takes the trust in each (`config/batchWrite` of `hooks.state`)",
             ),
         },
-        Host::Copilot => Hooks {
-            in_home: ".copilot/hooks/bir.json",
-            in_project: None,
-            whole_file: true,
-            text: pretty(&json!({ "version": 1, "hooks": each(&COPILOT, &|event| json!([{
-                "type": "command", "exec": program, "args": ["hook", event, "--host", host.as_str()],
-                "timeoutSec": timeout(event),
-            }])) })),
-            note: None,
-        },
-        Host::Gemini => Hooks {
+        Host::CopilotCli => {
+            Hooks { in_home: ".copilot/hooks/bir.json", in_project: None, whole_file: true, text, note: None }
+        }
+        Host::GeminiCli => Hooks {
             in_home: ".gemini/settings.json",
             in_project: Some(".gemini/settings.json"),
             whole_file: false,
-            text: pretty(&json!({ "hooks": each(&GEMINI, &|event| json!([{ "hooks": [{
-                "name": "bir", "type": "command", "command": line(program, event, host),
-                "timeout": timeout(event) * 1000,
-            }] }])) })),
+            text,
             note: None,
         },
         Host::OpenCode => Hooks {
             in_home: ".config/opencode/plugins/bir.js",
             in_project: Some(".opencode/plugins/bir.js"),
             whole_file: true,
-            text: include_str!("../assets/opencode-plugin.js")
-                .replace(PROGRAM, &Value::from(program).to_string()),
+            text,
             note: None,
         },
-        Host::Cursor => return None,
+        _ => return None,
     })
 }
 
-fn each(events: &[&str], entry: &dyn Fn(&str) -> Value) -> Value {
-    Value::Object(events.iter().map(|event| ((*event).to_owned(), entry(event))).collect::<Map<_, _>>())
+/// A whole file of hooks, for a host that has none yet.
+fn text(host: Host, program: &str) -> Option<String> {
+    if host == Host::OpenCode {
+        let plugin = include_str!("../assets/opencode-plugin.js");
+        return Some(plugin.replace(PROGRAM, &Value::from(program).to_string()));
+    }
+    let arrays = elements(host, program)?.into_iter();
+    let arrays: Map<_, _> = arrays.map(|(event, element)| (event.to_owned(), json!([element]))).collect();
+    let file = match host {
+        Host::CopilotCli => json!({ "version": 1, "hooks": arrays }),
+        _ => json!({ "hooks": arrays }),
+    };
+    Some(format!("{file:#}\n"))
+}
+
+/// The events of which a host is to tell, each with the element that its array below `hooks` gets. None: it has no such arrays.
+#[must_use]
+pub fn elements(host: Host, program: &str) -> Option<Vec<(&'static str, Value)>> {
+    let events: &[&'static str] = match host {
+        Host::ClaudeCode => &CLAUDE_CODE,
+        Host::Codex => &CODEX,
+        Host::CopilotCli => &COPILOT,
+        Host::GeminiCli => &GEMINI,
+        _ => return None,
+    };
+    events.iter().map(|event| Some((*event, element(host, event, program)?))).collect()
+}
+
+fn element(host: Host, event: &str, program: &str) -> Option<Value> {
+    Some(match host {
+        Host::ClaudeCode => json!({ "hooks": [{
+            "type": "command", "command": program, "args": ["hook", event], "timeout": timeout(event),
+        }] }),
+        Host::Codex => json!({ "hooks": [{
+            "type": "command", "command": line(program, event, host), "timeout": timeout(event),
+        }] }),
+        Host::CopilotCli => json!({
+            "type": "command", "exec": program, "args": ["hook", event, "--host", host.as_str()],
+            "timeoutSec": timeout(event),
+        }),
+        Host::GeminiCli => json!({ "hooks": [{
+            "name": "bir", "type": "command", "command": line(program, event, host),
+            "timeout": timeout(event) * 1000,
+        }] }),
+        _ => return None,
+    })
 }
 
 /// Seconds.
@@ -163,10 +193,6 @@ fn line(program: &str, event: &str, host: Host) -> String {
         format!("'{}'", program.replace('\'', r"'\''"))
     };
     format!("{program} hook {event} --host {}", host.as_str())
-}
-
-fn pretty(value: &Value) -> String {
-    format!("{value:#}\n")
 }
 
 #[cfg(test)]
@@ -189,17 +215,18 @@ mod tests {
             let events = text["hooks"].as_object().unwrap();
             assert!(events.contains_key("SessionStart") && events.contains_key("SessionEnd"), "{host:?}");
             for entry in events.values() {
-                let hook = if host == Host::Copilot { &entry[0] } else { &entry[0]["hooks"][0] };
+                let hook = if host == Host::CopilotCli { &entry[0] } else { &entry[0]["hooks"][0] };
                 assert!(hook.get("async").is_none() && hook["type"] == "command");
                 let named = match host {
                     Host::ClaudeCode => hook["command"] == program,
-                    Host::Copilot => hook["exec"] == program,
+                    Host::CopilotCli => hook["exec"] == program,
                     _ => hook["command"].as_str().unwrap().starts_with(r"'/opt/a b/it'\''s/bir-hooks' hook "),
                 };
                 assert!(named, "{hook}");
             }
         }
-        assert!(hooks(Host::Cursor, program).is_none());
+        let without = Host::ALL.into_iter().filter(|host| !Host::INSTALLED.contains(host));
+        assert!(without.into_iter().all(|host| hooks(host, program).is_none()));
     }
 
     #[test]
@@ -214,7 +241,7 @@ mod tests {
             of(Host::ClaudeCode, "/hooks/UserPromptSubmit/0/hooks/0/args"),
             json!(["hook", "UserPromptSubmit"])
         );
-        assert_eq!(of(Host::Gemini, "/hooks/BeforeAgent/0/hooks/0/timeout"), 10_000);
-        assert_eq!(of(Host::Copilot, "/hooks/preMcpToolCall/0/timeoutSec"), 15);
+        assert_eq!(of(Host::GeminiCli, "/hooks/BeforeAgent/0/hooks/0/timeout"), 10_000);
+        assert_eq!(of(Host::CopilotCli, "/hooks/preMcpToolCall/0/timeoutSec"), 15);
     }
 }

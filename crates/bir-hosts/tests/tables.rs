@@ -63,12 +63,12 @@ fn codex() {
 
 #[test]
 fn copilot() {
-    check(Host::Copilot, include_str!("data/copilot.txt"));
+    check(Host::CopilotCli, include_str!("data/copilot.txt"));
 }
 
 #[test]
 fn gemini() {
-    check(Host::Gemini, include_str!("data/gemini.txt"));
+    check(Host::GeminiCli, include_str!("data/gemini.txt"));
 }
 
 #[test]
@@ -96,12 +96,12 @@ fn every_event_says_whose_it_is() {
 #[test]
 fn a_call_over_mcp_of_copilot_is_told_once_whichever_file_holds_the_hook() {
     let pre = r#"{"hook_event_name":"PreToolUse","session_id":"s","timestamp":"t","cwd":"/w","tool_name":"a-b","tool_input":{}}"#;
-    assert_eq!(told(Host::Copilot, Host::Copilot, "", pre), Value::Null);
+    assert_eq!(told(Host::CopilotCli, Host::CopilotCli, "", pre), Value::Null);
     // Claude Code's file has no hook for the moment when the call is sent.
-    let by_other = told(Host::Copilot, Host::ClaudeCode, "", pre);
+    let by_other = told(Host::CopilotCli, Host::ClaudeCode, "", pre);
     assert_eq!((&by_other["event"], &by_other["join"]), (&"pre".into(), &"fingerprint".into()));
     let sent =
         r#"{"sessionId":"s","cwd":"/w","toolCallId":"c","serverName":"a","toolName":"b","arguments":{}}"#;
-    let sent = told(Host::Copilot, Host::Copilot, "preMcpToolCall", sent);
+    let sent = told(Host::CopilotCli, Host::CopilotCli, "preMcpToolCall", sent);
     assert_eq!((&sent["call"]["toolName"], &sent["join"]), (&"a-b".into(), &"injected".into()));
 }

@@ -10,12 +10,17 @@ pub(crate) const USAGE: &str = "\
 bir-proxy: a relay in front of one MCP server
 
 usage: bir-proxy --server-name NAME [options] -- COMMAND [ARGS...]
-       bir-proxy --server-name NAME --url URL [--transport auto|http|sse] [options]
+       bir-proxy --server-name NAME --url URL|--url-env VARIABLE [--transport auto|http|sse] [options]
 
   --server-name NAME   the key under which the host knows the server
   --url URL            a remote server, http or https
+  --url-env VARIABLE   the same, with the address in a variable; a user name and password in it are sent as `Authorization`
   --transport KIND     auto (default): Streamable HTTP, else HTTP+SSE; http; sse
   --header 'K: V'      a header for the remote server; wins over BIR_UPSTREAM_HEADERS
+  --header-env 'K: VARIABLE'
+                       a header whose value is in a variable; left out where the variable is not set or empty
+  --bearer-env VARIABLE
+                       `Authorization: Bearer` and the token in a variable
   --restart            restart a server that died, once, and repeat the host's handshake
   --lazy               start the server when it is needed; its handshake is answered from the last start
   --no-record          relay and record nothing
@@ -28,7 +33,7 @@ usage: bir-proxy --server-name NAME [options] -- COMMAND [ARGS...]
   --version, --help
 
 environment:
-  BIR_UPSTREAM_HEADERS              headers as a JSON object of name to value
+  BIR_UPSTREAM_HEADERS              headers as a JSON object of name to value; what an option says of one counts more
   BIR_UPSTREAM_CONNECT_TIMEOUT_MS   budget for connecting (default 10000)
   BIR_UPSTREAM_MAX_MESSAGE_BYTES    hold messages of the server and refuse larger ones (default: no limit)
   BIR_PROXY_STAY_UP=1               stay when the server is gone, and answer every request with an error
@@ -63,7 +68,38 @@ pub(crate) struct Relay {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Child { program: OsString, args: Vec<OsString> },
-    Remote { url: String, transport: Transport, headers: Vec<String> },
+    Remote { url: Url, transport: Transport, headers: Headers },
+}
+
+/// The address of a remote server.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Url {
+    Given(String),
+    /// The variable that holds it.
+    Variable(String),
+}
+
+/// Headers for a remote server.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Headers {
+    /// Each `--header`.
+    pub(crate) given: Vec<String>,
+    /// Each `--header-env`: its name, and the variable of its value.
+    pub(crate) variables: Vec<(String, String)>,
+    /// The variable of a bearer token.
+    pub(crate) bearer: Option<String>,
+}
+
+impl Headers {
+    /// An option that was given.
+    fn option(&self) -> Option<&'static str> {
+        let options = [
+            (!self.given.is_empty(), "--header"),
+            (!self.variables.is_empty(), "--header-env"),
+            (self.bearer.is_some(), "--bearer-env"),
+        ];
+        options.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
+    }
 }
 
 /// What is wrong with the command line, and what to do.
@@ -89,6 +125,12 @@ pub(crate) enum UsageError {
     TwoTargets,
     #[error("unexpected argument `{0}`; the server's command goes after `--`")]
     Stray(String),
+    #[error("both `--url` and `--url-env` are given; one of them is the address")]
+    TwoUrls,
+    #[error("`{0}` takes the name of a variable: letters, digits and `_`")]
+    BadVariable(&'static str),
+    #[error("`--header-env` needs the form 'Name: VARIABLE'")]
+    BadHeaderEnv,
     #[error("unknown transport `{0}`; it is auto, http or sse")]
     BadTransport(String),
     #[error("unknown scope `{0}`; it is user, project or local")]
@@ -103,7 +145,8 @@ pub(crate) enum UsageError {
 
 pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, UsageError> {
     let mut args = args.into_iter();
-    let (mut name, mut url, mut transport, mut headers) = (None, None, None, Vec::new());
+    let (mut name, mut url, mut transport, mut headers) = (None, None, None, Headers::default());
+    let mut url_env = None;
     let (mut restart, mut lazy, mut command) = (false, false, None);
     let (mut record, mut standalone, mut scope) = (true, false, None);
     let (mut call_id, mut correlation) = (false, true);
@@ -128,7 +171,21 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, 
             "--server-name" => set_once(&mut name, value("--server-name")?, "--server-name")?,
             "--url" => set_once(&mut url, value("--url")?, "--url")?,
             "--transport" => set_once(&mut transport, value("--transport")?, "--transport")?,
-            "--header" => headers.push(value("--header")?),
+            "--url-env" => {
+                let name = variable(&value("--url-env")?, "--url-env")?;
+                set_once(&mut url_env, name, "--url-env")?;
+            }
+            "--header" => headers.given.push(value("--header")?),
+            "--header-env" => {
+                let value = value("--header-env")?;
+                let (name, from) = value.split_once(':').ok_or(UsageError::BadHeaderEnv)?;
+                let from = variable(from.trim(), "--header-env")?;
+                headers.variables.push((name.trim().to_owned(), from));
+            }
+            "--bearer-env" => {
+                let name = variable(&value("--bearer-env")?, "--bearer-env")?;
+                set_once(&mut headers.bearer, name, "--bearer-env")?;
+            }
             "--restart" if inline.is_none() => restart = true,
             "--lazy" if inline.is_none() => lazy = true,
             "--no-record" if inline.is_none() => record = false,
@@ -142,6 +199,11 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, 
             _ => return Err(UsageError::Stray(shown(&arg))),
         }
     }
+    let url = match (url, url_env) {
+        (Some(_), Some(_)) => return Err(UsageError::TwoUrls),
+        (url, None) => url.map(Url::Given),
+        (None, variable) => variable.map(Url::Variable),
+    };
     let target = target(command, url, transport, headers, restart, lazy)?;
     let name = name.ok_or(UsageError::NoServerName)?;
     let server_name = ServerName::new(&name).map_err(UsageError::BadServerName)?;
@@ -161,9 +223,9 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, 
 
 fn target(
     command: Option<Vec<OsString>>,
-    url: Option<String>,
+    url: Option<Url>,
     transport: Option<String>,
-    headers: Vec<String>,
+    headers: Headers,
     restart: bool,
     lazy: bool,
 ) -> Result<Target, UsageError> {
@@ -171,8 +233,10 @@ fn target(
         (Some(_), Some(_)) => Err(UsageError::TwoTargets),
         (None, None) => Err(UsageError::NoTarget),
         (Some(_), None) if transport.is_some() => Err(UsageError::OnlyRemote("--transport")),
-        (Some(_), None) if !headers.is_empty() => Err(UsageError::OnlyRemote("--header")),
         (Some(command), None) => {
+            if let Some(option) = headers.option() {
+                return Err(UsageError::OnlyRemote(option));
+            }
             let mut command = command.into_iter();
             let program = command.next().filter(|p| !p.is_empty()).ok_or(UsageError::NoCommand)?;
             Ok(Target::Child { program, args: command.collect() })
@@ -189,6 +253,15 @@ fn target(
             Ok(Target::Remote { url, transport, headers })
         }
     }
+}
+
+/// A value in the place of a name may be a secret, and is not repeated.
+fn variable(name: &str, option: &'static str) -> Result<String, UsageError> {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    if name.is_empty() || !name.bytes().all(fits) {
+        return Err(UsageError::BadVariable(option));
+    }
+    Ok(name.to_owned())
 }
 
 fn set_once(slot: &mut Option<String>, value: String, option: &'static str) -> Result<(), UsageError> {
@@ -232,9 +305,30 @@ mod tests {
     #[test]
     fn a_remote_server_has_a_transport_and_headers() {
         let r = relay("--server-name=b --url=http://h/?a=b --transport sse --header A:1 --header B:2");
-        let headers = vec!["A:1".to_owned(), "B:2".to_owned()];
-        let url = "http://h/?a=b".to_owned();
+        let given = vec!["A:1".to_owned(), "B:2".to_owned()];
+        let (url, headers) = (Url::Given("http://h/?a=b".into()), Headers { given, ..Headers::default() });
         assert_eq!(r.target, Target::Remote { url, transport: Transport::Sse, headers });
+    }
+
+    #[test]
+    fn address_and_headers_may_be_in_variables() {
+        let line = [
+            "--server-name=b",
+            "--url-env=U",
+            "--header-env",
+            "X-A:  V_1",
+            "--header-env=X-B:V2",
+            "--bearer-env",
+            "T",
+        ];
+        let Ok(Parsed::Relay(r)) = parse(line.map(OsString::from)) else { panic!("{line:?}") };
+        let pair = |name: &str, variable: &str| (name.to_owned(), variable.to_owned());
+        let variables = vec![pair("X-A", "V_1"), pair("X-B", "V2")];
+        let headers = Headers { given: vec![], variables, bearer: Some("T".into()) };
+        assert_eq!(
+            r.target,
+            Target::Remote { url: Url::Variable("U".into()), transport: Transport::Auto, headers }
+        );
     }
 
     #[test]
@@ -280,6 +374,17 @@ mod tests {
             ("--server-name a --no-record=1 -- x", E::UnknownOption("--no-record".into())),
             ("--server-name a --no-record --standalone -- x", E::Contradiction),
             ("--server-name a --header A:1 -- x", E::OnlyRemote("--header")),
+            ("--server-name a --header-env A:B -- x", E::OnlyRemote("--header-env")),
+            ("--server-name a --bearer-env B -- x", E::OnlyRemote("--bearer-env")),
+            ("--server-name a --url-env U -- x", E::TwoTargets),
+            ("--server-name a --url u --url-env U", E::TwoUrls),
+            ("--server-name a --url-env U --url-env U", E::Twice("--url-env")),
+            ("--server-name a --url-env http://h?s3cret", E::BadVariable("--url-env")),
+            ("--server-name a --url u --bearer-env s3-cret", E::BadVariable("--bearer-env")),
+            ("--server-name a --url u --bearer-env A --bearer-env A", E::Twice("--bearer-env")),
+            ("--server-name a --url u --header-env A", E::BadHeaderEnv),
+            ("--server-name a --url u --header-env A:=", E::BadVariable("--header-env")),
+            ("--server-name a --url-env U --lazy", E::OnlyChild("--lazy")),
             ("--server-name a --url u --restart", E::OnlyChild("--restart")),
             ("--server-name a --url u --lazy", E::OnlyChild("--lazy")),
         ] {

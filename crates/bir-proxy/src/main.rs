@@ -53,11 +53,12 @@ fn relay_one(relay: Relay) -> u8 {
         return failed.exit_code();
     }
     log::quiet_panics();
-    let environment = match Environment::take() {
+    let environment = match Environment::take(&relay.target) {
         Ok(environment) => environment,
         Err(why) => return refuse(&why),
     };
-    let Environment { headers: headers_variable, max_message, stay_up } = environment;
+    let Environment { headers: headers_variable, url: url_variable, named_headers, max_message, stay_up } =
+        environment;
     let may_come = relay.call_ids.then(|| Arc::new(AtomicBool::new(recording::may_ids_come(&relay))));
     let (recorder, tap) = recording::prepare(&relay, may_come.clone()).unzip();
     // Who does not record has nobody to declare anything for, and takes out what was declared by another.
@@ -74,8 +75,14 @@ fn relay_one(relay: Relay) -> u8 {
             stdio::run(options)
         }
         Target::Remote { url, transport, headers } => {
+            let headers: Vec<&str> = named_headers.iter().chain(&headers.given).map(String::as_str).collect();
             let settings = remote::Settings {
-                url: &url,
+                url: match (&url, &url_variable) {
+                    (args::Url::Given(url), _) => remote::Url::Argument(url),
+                    (args::Url::Variable(_), url) => {
+                        remote::Url::Variable(url.as_deref().unwrap_or_default())
+                    }
+                },
                 transport,
                 headers: &headers,
                 headers_variable: headers_variable.as_deref(),

@@ -440,6 +440,14 @@ fn what_cannot_be_is_one_line_and_a_status() {
         (&["--url", "http://u:s3cret@h/"], None, "BIR_UPSTREAM_HEADERS"),
         (&["--url", "http://h/", "--header", "Host: s3cret"], None, "set by the relay itself"),
         (&["--url", "http://h/"], Some("{\"A\": s3cret}"), "BIR_UPSTREAM_HEADERS is not a JSON object"),
+        (&["--url-env", "NO_SUCH"], None, "the variable NO_SUCH is not set"),
+        (&["--url", "http://h/", "--bearer-env", "NO_SUCH"], None, "the variable NO_SUCH is not set"),
+        (&["--url", "http://h/", "--bearer-env", "s3-cret"], None, "takes the name of a variable"),
+        (
+            &["--url-env", "BIR_UPSTREAM_HEADERS"],
+            Some("s3cret://h"),
+            "`--url-env`: the URL must begin with http",
+        ),
     ] {
         let mut command = command(args);
         if let Some(variable) = variable {
@@ -454,4 +462,82 @@ fn what_cannot_be_is_one_line_and_a_status() {
         );
         assert!(err.contains(part) && !err.contains("s3cret"), "{err}");
     }
+}
+
+/// What the server is sent under these names (in small letters), and what the log says, with these options and variables; `PORT` in
+/// a variable is the server's.
+fn sent(options: &[&str], variables: &[(&str, &str)], names: [&str; 3]) -> ([String; 3], String) {
+    let server = Server::start(not_found);
+    let mut command = command(options);
+    for (name, value) in variables {
+        command.env(name, value.replace("PORT", &server.port.to_string()));
+    }
+    let (input, output) = (Stdio::piped(), Stdio::piped());
+    let mut child = command.stdin(input).stdout(Stdio::null()).stderr(output).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(format!("{INITIALIZE}\n").as_bytes()).unwrap();
+    let (head, _) = server.wait_for("\"initialize\"");
+    drop(stdin);
+    let err = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+    let value = |name: &str| {
+        let of =
+            |line: &str| line.strip_prefix(name).and_then(|rest| rest.strip_prefix(": ")).map(str::to_owned);
+        head.lines().find_map(of).unwrap_or_else(|| "-".into())
+    };
+    let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+    (names.map(|name| if name == "path" { path.clone() } else { value(name) }), err)
+}
+
+#[test]
+fn address_and_headers_come_from_variables() {
+    let url = ("U", "http://127.0.0.1:PORT/mcp?key=1");
+    let names = ["path", "authorization", "x-a"];
+    let of = |options: &[&str], variables: &[(&str, &str)]| {
+        let (values, err) = sent(options, &[&[url], variables].concat(), names);
+        assert_eq!(err, "", "{options:?}");
+        values.join(" | ")
+    };
+    assert_eq!(of(&["--url-env", "U"], &[]), "/mcp?key=1 | - | -");
+    let options = ["--url-env", "U", "--bearer-env", "T", "--header-env", "X-A: A"];
+    assert_eq!(of(&options, &[("T", "t"), ("A", "a: b")]), "/mcp?key=1 | bearer t | a: b");
+    // One variable for both, and what an option says counts more than the object.
+    let json = ("BIR_UPSTREAM_HEADERS", "{\"X-A\":\"x\",\"Authorization\":\"y\"}");
+    let options = ["--url-env", "U", "--header-env", "Authorization: A", "--header-env", "x-a: A"];
+    assert_eq!(of(&options, &[("A", "a"), json]), "/mcp?key=1 | a | a");
+    let options = ["--url-env", "U", "--header-env", "X-A: A", "--header", "X-A: b"];
+    assert_eq!(of(&options, &[("A", "a"), json]), "/mcp?key=1 | y | b");
+}
+
+#[test]
+fn a_user_name_in_the_address_is_sent_as_a_header() {
+    let variables = [("U", "http://u:p@127.0.0.1:PORT/mcp")];
+    let (values, _) = sent(&["--url-env", "U"], &variables, ["path", "authorization", "x-a"]);
+    assert_eq!(values, ["/mcp", "basic dtpw", "-"]);
+    let configured = [variables[0], ("BIR_UPSTREAM_HEADERS", "{\"authorization\":\"own\"}")];
+    assert_eq!(sent(&["--url-env", "U"], &configured, ["path", "authorization", "x-a"]).0[1], "own");
+    let options = ["--url-env", "U", "--header", "Authorization: given"];
+    assert_eq!(sent(&options, &configured, ["path", "authorization", "x-a"]).0[1], "given");
+}
+
+#[test]
+fn a_header_without_a_value_is_left_out_and_said() {
+    let variables = [("U", "http://127.0.0.1:PORT/mcp"), ("EMPTY", ""), ("A", "a")];
+    let options = [
+        "--url-env",
+        "U",
+        "--header-env",
+        "X-B: NO_SUCH",
+        "--header-env",
+        "X-C: EMPTY",
+        "--header-env",
+        "X-A: A",
+    ];
+    let (values, err) = sent(&options, &variables, ["x-a", "x-b", "x-c"]);
+    assert_eq!(values, ["a", "-", "-"]);
+    let line = |variable: &str, header: &str| {
+        format!(
+            "bir-proxy[t]: the variable {variable} is not set or empty; the header {header} is not sent\n"
+        )
+    };
+    assert_eq!(err, line("NO_SUCH", "X-B") + &line("EMPTY", "X-C"));
 }

@@ -4,6 +4,8 @@
 //! Their values are credentials as far as we know: they are never printed, go to the configured origin only,
 //! and are marked sensitive for the HTTP layer.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bir_model::is_reserved_header;
 use bir_net::Credentials;
 use http::{HeaderName, HeaderValue};
@@ -68,6 +70,13 @@ impl UpstreamHeaders {
         Ok(headers)
     }
 
+    /// The names in the value of `BIR_UPSTREAM_HEADERS`. None: it is no JSON object.
+    #[must_use]
+    pub fn names(variable: &str) -> Option<Vec<String>> {
+        let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(variable).ok()?;
+        Some(object.into_iter().map(|(name, _)| name).collect())
+    }
+
     fn set(&mut self, name: &str, value: &str) -> Result<(), HeadersError> {
         let shown = || name.chars().take(80).collect::<String>();
         // What is no name may be a whole header whose colon was forgotten: no more of it is shown than its first word.
@@ -87,6 +96,36 @@ impl UpstreamHeaders {
     pub fn credentials(&self) -> &Credentials {
         &self.0
     }
+}
+
+/// What `Authorization` says of a user name and password as they stand in an address, percent-encoded (RFC 7617).
+#[must_use]
+pub fn basic(userinfo: &str) -> String {
+    let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
+    let mut plain = decoded(user);
+    plain.push(b':');
+    plain.extend(decoded(password));
+    format!("Basic {}", STANDARD.encode(plain))
+}
+
+/// Bytes that stand percent-encoded. What is no escape stays.
+fn decoded(text: &str) -> Vec<u8> {
+    let mut bytes = text.as_bytes();
+    let mut decoded = Vec::new();
+    while let [first, rest @ ..] = bytes {
+        let escape = || {
+            let digits =
+                rest.get(..2).filter(|digits| *first == b'%' && digits.iter().all(u8::is_ascii_hexdigit))?;
+            u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+        };
+        let (byte, left) = match escape() {
+            Some(byte) => (byte, rest.get(2..).unwrap_or_default()),
+            None => (*first, rest),
+        };
+        decoded.push(byte);
+        bytes = left;
+    }
+    decoded
 }
 
 /// Where JSON breaks off. The parser's own text is not used: it may quote what it read.
@@ -110,6 +149,13 @@ mod tests {
         assert_eq!(names, ["authorization", "x-empty", "x-team"]);
         let shown = format!("{headers:?}");
         assert!(shown.contains("redacted") && !shown.contains("Bearer"), "{shown}");
+    }
+
+    #[test]
+    fn a_user_name_and_password_are_one_value() {
+        assert_eq!(basic("Aladdin:open%20sesame"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+        assert_eq!(basic("u"), "Basic dTo=");
+        assert_eq!(basic("%zz%:%"), format!("Basic {}", STANDARD.encode("%zz%:%")));
     }
 
     #[test]

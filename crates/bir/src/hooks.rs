@@ -10,17 +10,22 @@ use crate::{out, say};
 use bir_control_client::projects;
 use bir_hosts::{Hooks, Host, hooks};
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use std::path::PathBuf;
 
 #[derive(Args)]
 pub(crate) struct HooksArgs {
     /// The host.
-    #[arg(value_name = "HOST", value_parser = PossibleValuesParser::new(Host::INSTALLED.map(Host::as_str)))]
+    #[arg(value_name = "HOST", value_parser = PossibleValuesParser::new(Host::INSTALLED.map(possible)))]
     host: String,
     /// The program that the hooks start [default: bir-hooks beside bir, else on PATH].
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
+}
+
+/// How a host is named on the command line.
+fn possible(host: Host) -> PossibleValue {
+    PossibleValue::new(host.as_str()).aliases(host.other_name())
 }
 
 /// Prints them.

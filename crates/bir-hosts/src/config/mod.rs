@@ -7,8 +7,50 @@
 //!  entry + Memo ── unwrap ──▶ edits
 //! ```
 //!
-//! One module per host with the same small interface, [`Config`]. Most hosts are data (`Shape`); what makes a host different
+//! One module per host with the same small interface, [`Config`]. Most hosts are data ([`Shape`]); what makes a host different
 //! is in its file. Everything here is a function of values: no clock, no process, no file.
+
+mod address;
+mod amp;
+pub mod any;
+mod carry;
+mod change;
+#[cfg(test)]
+pub(crate) mod check;
+pub mod claude_code;
+mod claude_desktop;
+mod cline;
+mod codex;
+mod committed;
+mod continue_dev;
+mod copilot_cli;
+mod cursor;
+mod entry;
+mod gemini_cli;
+mod goose;
+mod hermes;
+mod kiro;
+mod merged;
+mod opencode;
+mod paths;
+mod placeholder;
+#[cfg(test)]
+mod properties;
+mod remote;
+mod shape;
+mod table;
+mod unwrap;
+mod vs_code;
+mod windsurf;
+mod wrap;
+mod zed;
+
+pub use carry::carry_out;
+pub use entry::{of_file, servers};
+pub use placeholder::{Filled, Syntax};
+pub use shape::{ByName, CommandAs, Kind, Kinds, Off, Shape};
+pub use unwrap::unwrap;
+pub use wrap::{is_wrapped, wrap, wrapped_copy};
 
 use crate::Host;
 use bir_model::{Edit, Format, Place};
@@ -247,6 +289,14 @@ pub struct Refusal {
     pub why: String,
 }
 
+impl Refusal {
+    /// A refusal; `why` is one sentence without a full stop, without a secret.
+    #[must_use]
+    pub fn new(code: &'static str, why: impl Into<String>) -> Self {
+        Self { code, why: why.into() }
+    }
+}
+
 /// A change for hooks.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HookChange {
@@ -309,6 +359,70 @@ pub trait Config: Sync {
         None
     }
 
+    /// Why hooks of ours would not run, where a policy or a setting forbids all of them; none are installed then.
+    fn hooks_refused(&self, machine: &Machine<'_>, found: &Found) -> Option<Refusal> {
+        let _ = (machine, found);
+        None
+    }
+
     /// What a person does for the host to read its files anew.
     fn restart_hint(&self) -> &'static str;
+}
+
+/// The configurations of all hosts, in the order of [`Host::ALL`].
+#[must_use]
+pub fn all() -> [&'static dyn Config; 16] {
+    Host::ALL.map(of)
+}
+
+/// The configuration of a host.
+#[must_use]
+pub fn of(host: Host) -> &'static dyn Config {
+    match host {
+        Host::ClaudeCode => &claude_code::ClaudeCode,
+        Host::Codex => &codex::Codex,
+        Host::Cursor => &cursor::CURSOR,
+        Host::VsCode => &vs_code::VS_CODE,
+        Host::CopilotCli => &copilot_cli::CopilotCli,
+        Host::GeminiCli => &gemini_cli::GeminiCli,
+        Host::OpenCode => &opencode::OpenCode,
+        Host::Windsurf => &windsurf::WINDSURF,
+        Host::ClaudeDesktop => &claude_desktop::CLAUDE_DESKTOP,
+        Host::Zed => &zed::ZED,
+        Host::Cline => &cline::CLINE,
+        Host::Goose => &goose::GOOSE,
+        Host::Continue => &continue_dev::CONTINUE,
+        Host::Amp => &amp::AMP,
+        Host::Kiro => &kiro::KIRO,
+        Host::Hermes => &hermes::HERMES,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_configuration_is_of_its_host_and_says_what_a_person_does() {
+        let mut files = Vec::new();
+        for (config, host) in all().into_iter().zip(Host::ALL) {
+            assert_eq!(config.host(), host);
+            let hint = config.restart_hint();
+            assert!(!hint.is_empty() && !hint.ends_with('.'), "{hint}");
+            for system in [System::Linux, System::MacOs, System::Windows] {
+                let all = check::on(system, &[], |machine| config.files(machine, Path::new("/p")));
+                let absolute = |file: &ConfigFile| file.path.is_absolute() || system == System::Windows;
+                assert!(all.iter().all(absolute), "{:?}", config.host());
+                let written = all.into_iter().filter(|file| matches!(file.role, Role::Servers | Role::Both));
+                files.extend(written.map(|file| (system, file.path, config.host())));
+            }
+        }
+        // No file is two hosts', so that nothing is wrapped twice; but that one, which two of them read.
+        files.retain(|(_, path, _)| !path.ends_with(".mcp.json"));
+        for (n, (system, path, host)) in files.iter().enumerate() {
+            let same =
+                files[n + 1..].iter().find(|(other, at, who)| (other, at) == (system, path) && who != host);
+            assert_eq!(same, None, "{host:?}");
+        }
+    }
 }

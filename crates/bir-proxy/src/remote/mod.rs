@@ -36,7 +36,7 @@ use self::lines::Lines;
 use self::outside::{Outside, allow_connections};
 use self::pen::Pen;
 use self::pipe::Source;
-pub(crate) use self::settings::{Prepared, Settings, prepare};
+pub(crate) use self::settings::{Prepared, Settings, Url, prepare};
 use crate::call_ids::CallIds;
 use crate::{exit, log};
 

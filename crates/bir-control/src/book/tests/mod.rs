@@ -82,7 +82,7 @@ fn gemini(session: &str) -> Teller {
 
 /// A teller of a host that gives an id to the beginning of a call over MCP and to its request, and to no end.
 fn copilot(session: &str) -> Teller {
-    Teller { app: "copilot", via: "copilot", join: Join::Injected, ..gemini(session) }
+    Teller { app: "copilot-cli", via: "copilot-cli", join: Join::Injected, ..gemini(session) }
 }
 
 impl World {
