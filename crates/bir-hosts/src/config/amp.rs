@@ -30,7 +30,7 @@ pub(super) const SHAPE: Shape = Shape { roots: &[&["amp.mcpServers"]], ..Shape::
 #[cfg(test)]
 mod tests {
     use super::super::System;
-    use super::super::check::{becomes, files, plain};
+    use super::super::check::{becomes, files, in_place};
     use super::*;
     use serde_json::json;
 
@@ -62,7 +62,7 @@ mod tests {
             },
         });
         assert_eq!(
-            becomes(&AMP, &document, &plain()),
+            becomes(&AMP, &document, &in_place()),
             [
                 r#"files: {"command":"/opt/bir/bir-proxy","env":{"A":"b"},"args":["--server-name","files","--scope","project","--","files"]}"#,
                 r#"web: {"command":"/opt/bir/bir-proxy","args":["--server-name","web","--scope","project","--url","https://example.com/mcp"],"env":{"BIR_UPSTREAM_HEADERS":"{\"A\":\"b\"}"}}"#,

@@ -27,6 +27,11 @@ pub(crate) fn named() -> Wrapping {
     Wrapping { named: true, ..plain() }
 }
 
+/// What stands in files of the project is wrapped there.
+pub(crate) fn in_place() -> Wrapping {
+    Wrapping { mcp_json: true, ..plain() }
+}
+
 /// Does something with a machine whose home is `/h`, and whose environment has these variables.
 pub(crate) fn on<T>(system: System, variables: &[(&str, &str)], what: impl FnOnce(&Machine<'_>) -> T) -> T {
     let variable = |name: &str| {

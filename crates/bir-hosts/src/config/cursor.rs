@@ -26,8 +26,8 @@ pub(super) const CURSOR: Table = Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::System;
-    use super::super::check::{becomes, files, named, plain};
+    use super::super::check::{becomes, files, in_place, on, plain};
+    use super::super::{Config, Machine, System, Wrapping};
     use super::*;
     use serde_json::json;
 
@@ -51,7 +51,7 @@ mod tests {
             "odd": { "note": "x" },
             "bir": { "command": "/opt/bir/bir", "args": ["mcp", "serve"] },
         }});
-        let lines = becomes(&CURSOR, &document, &plain());
+        let lines = becomes(&CURSOR, &document, &in_place());
         assert_eq!(
             lines,
             [
@@ -65,6 +65,20 @@ mod tests {
                 "bir: ! ours",
             ]
         );
-        assert!(becomes(&CURSOR, &document, &named())[4].starts_with("sign-in: {"));
+        let named = Wrapping { named: true, ..in_place() };
+        assert!(becomes(&CURSOR, &document, &named)[4].starts_with("sign-in: {"));
+    }
+
+    #[test]
+    fn a_file_of_the_project_is_left_as_it_is_unless_it_is_asked_for() {
+        let document = json!({ "mcpServers": { "a": { "command": "x" }, "ours": { "command": "bir" } } });
+        assert_eq!(becomes(&CURSOR, &document, &plain()), ["a: ! committed", "ours: ! ours"]);
+        // Where the home directory is the project, its file is the user's.
+        on(System::Linux, &[], |machine| {
+            let machine = Machine { home: "/p".into(), ..*machine };
+            let scopes: Vec<_> =
+                CURSOR.files(&machine, "/p".as_ref()).iter().map(|file| file.scope).collect();
+            assert_eq!(scopes, [Scope::User]);
+        });
     }
 }

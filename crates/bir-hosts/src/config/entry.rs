@@ -144,7 +144,12 @@ impl Said {
                 None => return Self::Other(format!("its `{}` is {}", kinds.member, short(said))),
             },
         };
-        let address = shape.urls.iter().find(|(member, _)| has(member));
+        let mut addresses = shape.urls.iter().filter(|(member, _)| has(member));
+        let address = addresses.next();
+        if kind != Some(Kind::Command) && addresses.next().is_some() {
+            // One of them would stay, and the host might go there.
+            return Self::Other("it has more than one address".into());
+        }
         match (kind, has(command), address) {
             (None, true, Some(_)) => Self::Other("it has both a command and an address".into()),
             (Some(Kind::Command) | None, true, _) => Self::command(shape, entry),
@@ -385,14 +390,14 @@ mod tests {
 
     #[test]
     fn what_is_no_server_is_told_without_its_values() {
-        let of =
-            |entry: Value| match servers(&Shape::COMMON, &found(&[json!({ "mcpServers": { "a": entry } })]))
-                .swap_remove(0)
-                .reach
-            {
-                Reach::Other(what) => what,
-                reach => panic!("{reach:?}"),
-            };
+        let shape = Shape { urls: &[("httpUrl", None), ("url", None)], ..Shape::COMMON };
+        let of = |entry: Value| match servers(&shape, &found(&[json!({ "mcpServers": { "a": entry } })]))
+            .swap_remove(0)
+            .reach
+        {
+            Reach::Other(what) => what,
+            reach => panic!("{reach:?}"),
+        };
         for (entry, what) in [
             (json!(null), "it is no object"),
             (json!({}), "it has neither a command nor an address"),
@@ -403,6 +408,7 @@ mod tests {
             (json!({"type": "http", "command": "x"}), "it has no address"),
             (json!({"command": "x", "url": "x"}), "it has both a command and an address"),
             (json!({"type": "http", "command": "x", "url": "x"}), "it has both a command and an address"),
+            (json!({"url": "x", "httpUrl": "y"}), "it has more than one address"),
             (json!({"url": "x", "args": ["y"]}), "it has both `args` and an address"),
             (json!({"command": ["x"]}), "its `command` is no text"),
             (json!({"command": ""}), "its `command` is empty"),

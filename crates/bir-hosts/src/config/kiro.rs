@@ -24,7 +24,7 @@ pub(super) const KIRO: Table = Table {
 #[cfg(test)]
 mod tests {
     use super::super::System;
-    use super::super::check::{becomes, files, plain};
+    use super::super::check::{becomes, files, in_place};
     use super::*;
     use serde_json::json;
 
@@ -46,7 +46,7 @@ mod tests {
             "off": { "url": "http://localhost/", "disabled": true },
         }});
         assert_eq!(
-            becomes(&KIRO, &document, &plain()),
+            becomes(&KIRO, &document, &in_place()),
             [
                 r#"files: {"command":"/opt/bir/bir-proxy","args":["--server-name","files","--scope","project","--","uvx","files@latest"],"env":{"K":"${K}"},"disabled":false,"autoApprove":[]}"#,
                 r#"web: {"disabled":false,"command":"/opt/bir/bir-proxy","args":["--server-name","web","--scope","project","--url","https://example.com/mcp"],"env":{"BIR_UPSTREAM_HEADERS":"{\"Authorization\":\"Bearer t\"}"}}"#,

@@ -272,7 +272,7 @@ proptest! {
     #[test]
     fn whatever_stands_in_a_file_comes_back_or_is_left_alone(document in anything()) {
         for config in all() {
-            let with = Wrapping { host_named: true, ..named() };
+            let with = Wrapping { host_named: true, mcp_json: true, ..named() };
             // Each of them is shown to come back.
             becomes(config, &document, &with);
         }

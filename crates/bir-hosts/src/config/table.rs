@@ -1,8 +1,8 @@
 //! A host that is its [`Shape`] and a list of files.
 
 use super::{
-    Config, ConfigFile, Found, Machine, Memo, Refusal, Scope, Server, Shape, Wrap, Wrapping, of_file,
-    servers, unwrap, wrap,
+    Config, ConfigFile, Found, Machine, Memo, Refusal, Scope, Server, Shape, Wrap, Wrapping, committed,
+    of_file, servers, unwrap, wrap,
 };
 use crate::Host;
 use bir_model::{Edit, Place};
@@ -28,7 +28,7 @@ impl Config for Table {
     }
 
     fn files(&self, machine: &Machine<'_>, project: &Path) -> Vec<ConfigFile> {
-        (self.files)(machine, project)
+        committed::without_doubles((self.files)(machine, project))
     }
 
     fn servers(&self, _: &Machine<'_>, found: &Found) -> Vec<Server> {
@@ -47,10 +47,13 @@ impl Config for Table {
         with: &Wrapping,
     ) -> Result<Wrap, Refusal> {
         let file = file_of(found, server)?;
+        // What is wrapped, or never is, is told as everywhere.
+        let may_be = server.wrapped.is_none() && !server.ours;
+        if may_be {
+            committed::asked(server, with)?;
+        }
         let mut scope = server.scope;
         if self.without_project {
-            // What is wrapped, or never is, is told as everywhere.
-            let may_be = server.wrapped.is_none() && !server.ours;
             if may_be && !(with.everywhere || with.host_named) {
                 let title = self.host.title();
                 let why = format!(

@@ -33,7 +33,7 @@ pub(super) const VS_CODE: Table = Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::{becomes, files, found, on, plain};
+    use super::super::check::{becomes, files, found, in_place, on};
     use super::super::{Config, Found, FoundFile, State, System};
     use super::*;
     use serde_json::json;
@@ -69,7 +69,7 @@ mod tests {
             },
         });
         assert_eq!(
-            becomes(&VS_CODE, &document, &plain()),
+            becomes(&VS_CODE, &document, &in_place()),
             [
                 r#"files: {"type":"stdio","command":"/opt/bir/bir-proxy","args":["--server-name","files","--scope","project","--","${workspaceFolder}/files","${input:key}"],"dev":{"watch":"**"}}"#,
                 r#"web: {"type":"stdio","command":"/opt/bir/bir-proxy","args":["--server-name","web","--scope","project","--url","https://example.com/mcp","--header-env","X-Key: BIR_UPSTREAM_HEADER_1"],"env":{"BIR_UPSTREAM_HEADER_1":"${input:key}"}}"#,

@@ -32,7 +32,7 @@ pub(super) const SHAPE: Shape =
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::{becomes, files, plain};
+    use super::super::check::{becomes, files, in_place};
     use super::*;
     use serde_json::json;
 
@@ -62,7 +62,7 @@ mod tests {
             "off": { "command": "x", "enabled": false },
         }});
         assert_eq!(
-            becomes(&ZED, &document, &plain()),
+            becomes(&ZED, &document, &in_place()),
             [
                 r#"files: {"source":"custom","command":"/opt/bir/bir-proxy","args":["--server-name","files","--scope","project","--","files"],"env":null}"#,
                 "nested: ! shape",
