@@ -5,9 +5,9 @@
 
 use super::{
     ByName, Config, ConfigFile, Found, HookChange, Machine, Memo, Off, Refusal, Role, Scope, Server, Shape,
-    State, System, Wrap, Wrapping, committed, merged, unwrap, wrap,
+    System, Wrap, Wrapping, committed, merged, unwrap, wrap,
 };
-use crate::{Host, elements};
+use crate::{Host, hook_elements};
 use bir_model::{Edit, Format, Place};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -100,13 +100,12 @@ impl Config for Codex {
     }
 
     fn servers(&self, machine: &Machine<'_>, found: &Found) -> Vec<Server> {
-        let trusted = is_trusted(machine, found);
-        let mut servers = merged::servers(&SHAPE, &with_servers(machine, found));
-        for server in servers.iter_mut().filter(|server| server.scope == Scope::Project && !trusted) {
-            if server.state == State::Active {
-                server.state = State::Pending;
-            }
+        let with_servers = with_servers(machine, found);
+        if is_trusted(machine, found) {
+            return merged::servers(&SHAPE, &with_servers);
         }
+        let mut servers = merged::servers(&SHAPE, &committed::untrusted(&with_servers));
+        committed::wait(&mut servers);
         servers
     }
 
@@ -135,7 +134,11 @@ impl Config for Codex {
         }
         let file = super::table::file_of(found, server)?;
         let made = wrap(&SHAPE, file, server, server.scope, with)?;
-        merged::is_whole(&SHAPE, &with_servers(machine, found), server)?;
+        let mut counts = with_servers(machine, found);
+        if !is_trusted(machine, found) {
+            counts.files.retain(|file| file.file.scope != Scope::Project);
+        }
+        merged::is_whole(&SHAPE, &counts, server)?;
         committed::asked(server, with)?;
         Ok(made)
     }
@@ -149,7 +152,7 @@ impl Config for Codex {
         let path = folder(machine).join("hooks.json");
         let file = ConfigFile { path, scope: Scope::User, format: Format::Json, role: Role::Hooks };
         let under = Place::keys(["hooks"]);
-        let elements = elements(self.host(), program)?.into_iter();
+        let elements = hook_elements(self.host(), program)?.into_iter();
         let elements = elements.map(|(event, element)| (under.key(event), element)).collect();
         Some(HookChange::Appended { file, elements })
     }
@@ -277,11 +280,11 @@ mod tests {
     fn trust_and_requirements_count() {
         let nothing = json!({});
         let trusted = json!({ "projects": { "/p": { "trust_level": "trusted" } } });
-        assert_eq!(codes(nothing.clone(), nothing.clone()), ["pending", "wrapped"]);
+        assert_eq!(codes(nothing.clone(), nothing.clone()), ["wrapped", "pending"]);
         assert_eq!(codes(nothing.clone(), trusted.clone()), ["wrapped", "wrapped"]);
         assert_eq!(
             codes(nothing.clone(), json!({ "projects": { "/p": { "trust_level": "untrusted" } } })),
-            ["pending", "wrapped"]
+            ["wrapped", "pending"]
         );
         let listed = json!({ "mcp_servers": { "of-user": { "identity": { "command": "x" } } } });
         assert_eq!(codes(listed, trusted.clone()), ["policy", "policy"]);
@@ -291,8 +294,36 @@ mod tests {
         );
         assert_eq!(
             codes(nothing, json!({ "features": { "hooks": false } })),
-            ["pending", "wrapped", "hooks disabled"]
+            ["wrapped", "pending", "hooks disabled"]
         );
+    }
+
+    #[test]
+    fn a_project_has_a_say_once_it_is_trusted() {
+        on(System::Linux, &[], |machine| {
+            let all = Codex.files(machine, Path::new("/p"));
+            let codes = |overlay: Value, trust: &str| -> Vec<&str> {
+                let user = json!({
+                    "mcp_servers": { "x": { "command": "x", "args": ["1"] } },
+                    "projects": { "/p": { "trust_level": trust } },
+                });
+                let files = [(2, json!({ "mcp_servers": { "x": overlay } })), (3, user)]
+                    .map(|(n, value)| FoundFile { file: all[n].clone(), value });
+                let found = Found { files: files.into(), project: "/p".into() };
+                let with = Wrapping { mcp_json: true, ..plain() };
+                let code = |server: &Server| {
+                    Codex
+                        .wrap(machine, &found, server, &with)
+                        .map_or_else(|refusal| refusal.code, |_| "wrapped")
+                };
+                Codex.servers(machine, &found).iter().map(code).collect()
+            };
+            let (off, other) = (json!({ "enabled": false }), json!({ "command": "y" }));
+            assert_eq!(codes(off.clone(), "trusted"), ["disabled"]);
+            assert_eq!(codes(off, "untrusted"), ["wrapped", "pending"]);
+            assert_eq!(codes(other.clone(), "trusted"), ["merged", "shadowed"]);
+            assert_eq!(codes(other, "untrusted"), ["wrapped", "pending"]);
+        });
     }
 
     #[test]

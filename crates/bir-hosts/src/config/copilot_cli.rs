@@ -1,7 +1,7 @@
 //! GitHub Copilot CLI (facts/other-hosts.md §3).
 //!
-//! Its servers are the user's; a repository may have more in `.github/mcp.json` and `.mcp.json`, which count once its folder is trusted. Its
-//! hooks are a file of ours alone.
+//! Its servers are the user's; a repository may have more in `.mcp.json` and `.github/mcp.json`, which count before them once its folder is
+//! trusted. Its hooks are a file of ours alone.
 
 use super::{
     Config, ConfigFile, Filled, Found, HookChange, Kinds, Machine, Memo, Refusal, Role, Scope, Server, Shape,
@@ -30,9 +30,14 @@ fn folder(machine: &Machine<'_>) -> PathBuf {
     machine.dir("COPILOT_HOME").unwrap_or_else(|| machine.home.join(".copilot"))
 }
 
-/// What the user has set, and what it has been told.
-fn settings(machine: &Machine<'_>) -> [PathBuf; 2] {
-    ["settings.json", "config.json"].map(|name| folder(machine).join(name))
+/// What the user has set.
+fn settings(machine: &Machine<'_>) -> PathBuf {
+    folder(machine).join("settings.json")
+}
+
+/// What it keeps for itself; folders that are trusted, among other things.
+fn state(machine: &Machine<'_>) -> PathBuf {
+    folder(machine).join("config.json")
 }
 
 fn own_file(machine: &Machine<'_>) -> ConfigFile {
@@ -40,12 +45,10 @@ fn own_file(machine: &Machine<'_>) -> ConfigFile {
     ConfigFile { path, scope: Scope::User, format: Format::Json, role: Role::Own }
 }
 
-/// Whether a list in the user's settings holds something.
-fn lists(machine: &Machine<'_>, found: &Found, members: &[&str], fits: &dyn Fn(&str) -> bool) -> bool {
-    settings(machine).iter().filter_map(|path| found.at(path)).any(|file| {
-        let lists = members.iter().filter_map(|member| file.value.get(member)?.as_array());
-        lists.flatten().filter_map(Value::as_str).any(fits)
-    })
+/// The texts of a list in a file.
+fn list<'f>(found: &'f Found, path: &Path, member: &str) -> impl Iterator<Item = &'f str> + use<'f> {
+    let list = found.at(path).and_then(|file| file.value.get(member)?.as_array());
+    list.into_iter().flatten().filter_map(Value::as_str)
 }
 
 impl Config for CopilotCli {
@@ -59,29 +62,36 @@ impl Config for CopilotCli {
     }
 
     fn files(&self, machine: &Machine<'_>, project: &Path) -> Vec<ConfigFile> {
-        let project = |name| ConfigFile::servers(project.join(name), Scope::Project, Format::Json);
+        let of_project = |name, role| {
+            let path = project.join(name);
+            ConfigFile { path, scope: Scope::Project, format: Format::Json, role }
+        };
         let mut files = vec![
-            project(".github/mcp.json"),
-            project(".mcp.json"),
+            // Claude Code's as well, whose module writes it.
+            of_project(".mcp.json", Role::Read),
+            of_project(".github/mcp.json", Role::Servers),
             ConfigFile::servers(folder(machine).join("mcp-config.json"), Scope::User, Format::Json),
         ];
         let read = |path| ConfigFile { path, scope: Scope::User, format: Format::Jsonc, role: Role::Read };
-        files.extend(settings(machine).map(read));
+        files.extend([settings(machine), state(machine)].map(read));
         files.push(own_file(machine));
         committed::without_doubles(files)
     }
 
     fn servers(&self, machine: &Machine<'_>, found: &Found) -> Vec<Server> {
-        let trusted = lists(machine, found, &["trusted_folders", "trustedFolders"], &|folder| {
-            found.project.starts_with(folder)
-        });
-        let mut all = servers(&SHAPE, found);
+        let trusted = ["trustedFolders", "trusted_folders"]
+            .into_iter()
+            .flat_map(|member| list(found, &state(machine), member))
+            .any(|folder| found.project.starts_with(folder));
+        let mut all =
+            if trusted { servers(&SHAPE, found) } else { servers(&SHAPE, &committed::untrusted(found)) };
         for server in all.iter_mut().filter(|server| server.state == State::Active) {
-            if lists(machine, found, &["disabledMcpServers"], &|name| name == server.name) {
+            if list(found, &settings(machine), "disabledMcpServers").any(|name| name == server.name) {
                 server.state = State::Disabled;
-            } else if server.scope == Scope::Project && !trusted {
-                server.state = State::Pending;
             }
+        }
+        if !trusted {
+            committed::wait(&mut all);
         }
         all
     }
@@ -95,6 +105,10 @@ impl Config for CopilotCli {
     ) -> Result<Wrap, Refusal> {
         let file = super::table::file_of(found, server)?;
         let made = wrap(&SHAPE, file, server, server.scope, with)?;
+        if file.role == Role::Read {
+            let why = "it stands in `.mcp.json`, which Copilot CLI shares with Claude Code; `bir install --host claude-code --mcp-json` wraps it there";
+            return Err(Refusal::new("shared", why));
+        }
         committed::asked(server, with)?;
         Ok(made)
     }
@@ -109,10 +123,8 @@ impl Config for CopilotCli {
     }
 
     fn hooks_refused(&self, machine: &Machine<'_>, found: &Found) -> Option<Refusal> {
-        let says = |path: &PathBuf| {
-            found.at(path).is_some_and(|file| file.value.get("disableAllHooks") == Some(&Value::Bool(true)))
-        };
-        let off = settings(machine).into_iter().find(says)?;
+        let off = settings(machine);
+        found.at(&off).filter(|file| file.value.get("disableAllHooks") == Some(&Value::Bool(true)))?;
         let why =
             format!("{} switches all hooks off (`disableAllHooks`); take that out first", off.display());
         Some(Refusal::new("disabled", why))
@@ -133,8 +145,8 @@ mod tests {
     #[test]
     fn its_files() {
         let expected = [
+            "project read /p/.mcp.json",
             "project servers /p/.github/mcp.json",
-            "project servers /p/.mcp.json",
             "user servers /h/.copilot/mcp-config.json",
             "user read /h/.copilot/settings.json",
             "user read /h/.copilot/config.json",
@@ -175,24 +187,38 @@ mod tests {
     fn what_the_user_has_set_counts() {
         on(System::Linux, &[], |machine| {
             let all = CopilotCli.files(machine, Path::new("/p"));
-            let servers = json!({ "mcpServers": { "x": { "command": "x" }, "y": { "command": "y" } } });
-            let state = |settings: Value| {
-                let files = [(1, servers.clone()), (4, settings)]
-                    .map(|(n, value)| FoundFile { file: all[n].clone(), value });
+            let (x, y) = (json!({ "command": "x" }), json!({ "command": "y" }));
+            let state = |trust: Value, settings: Value| {
+                let said = [
+                    (1, json!({ "mcpServers": { "x": x } })),
+                    (2, json!({ "mcpServers": { "x": x, "y": y } })),
+                    (3, settings),
+                    (4, trust),
+                ];
+                let files = said.map(|(n, value)| FoundFile { file: all[n].clone(), value });
                 let found = Found { files: files.into(), project: "/p".into() };
-                let states = CopilotCli
-                    .servers(machine, &found)
-                    .into_iter()
-                    .map(|server| server.state)
-                    .collect::<Vec<_>>();
-                (states, CopilotCli.hooks_refused(machine, &found).map(|refusal| refusal.code))
+                let state =
+                    |server: &Server| format!("{} {:?} {:?}", server.name, server.scope, server.state);
+                let mut lines: Vec<String> = CopilotCli.servers(machine, &found).iter().map(state).collect();
+                lines.sort();
+                lines.extend(CopilotCli.hooks_refused(machine, &found).map(|refusal| refusal.code.into()));
+                lines
             };
-            use State::{Active, Disabled, Pending};
-            assert_eq!(state(json!({})), (vec![Pending, Pending], None));
-            assert_eq!(state(json!({ "trusted_folders": ["/q"] })), (vec![Pending, Pending], None));
-            let set =
-                json!({ "trusted_folders": ["/p"], "disabledMcpServers": ["y"], "disableAllHooks": true });
-            assert_eq!(state(set), (vec![Active, Disabled], Some("disabled")));
+            let untrusted = ["x Project Pending", "x User Active", "y User Active"];
+            assert_eq!(state(json!({}), json!({ "trustedFolders": ["/p"] })), untrusted);
+            assert_eq!(state(json!({ "trustedFolders": ["/q"] }), json!({})), untrusted);
+            let shadowed = r#"x User Shadowed("/p/.github/mcp.json")"#;
+            for member in ["trustedFolders", "trusted_folders"] {
+                let set = json!({ "disabledMcpServers": ["y"], "disableAllHooks": true });
+                let lines = state(json!({ member: ["/p"] }), set);
+                assert_eq!(lines, ["x Project Active", shadowed, "y User Disabled", "disabled"]);
+            }
+            // What it shares with Claude Code is not its to change.
+            let files = vec![FoundFile { file: all[0].clone(), value: json!({ "mcpServers": { "x": x } }) }];
+            let found = Found { files, project: "/p".into() };
+            let with = Wrapping { mcp_json: true, ..named() };
+            let shared = CopilotCli.servers(machine, &found).remove(0);
+            assert_eq!(CopilotCli.wrap(machine, &found, &shared, &with).unwrap_err().code, "shared");
         });
     }
 

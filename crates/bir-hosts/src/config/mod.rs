@@ -17,7 +17,7 @@ mod carry;
 mod change;
 #[cfg(test)]
 pub(crate) mod check;
-pub mod claude_code;
+mod claude_code;
 mod claude_desktop;
 mod cline;
 mod codex;
@@ -46,6 +46,7 @@ mod wrap;
 mod zed;
 
 pub use carry::carry_out;
+pub use claude_code::is_copy_of;
 pub use entry::{of_file, servers};
 pub use placeholder::{Filled, Syntax};
 pub use shape::{ByName, CommandAs, Kind, Kinds, Off, Shape};
