@@ -20,6 +20,7 @@ mod inbox;
 mod project;
 pub mod projects;
 mod revive;
+pub mod seen;
 
 pub use contact::{Contact, ContactError, Place, Token, find};
 pub use control::{BUDGET, Control, ControlError, Health, ask};
@@ -28,3 +29,4 @@ pub use inbox::{Inbox, InboxError};
 pub use project::{key, project_of};
 pub use projects::Discovery;
 pub use revive::{ReviveError, revive, stopped_file};
+pub use seen::Seen;

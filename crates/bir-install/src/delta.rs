@@ -2,8 +2,22 @@
 //!
 //! A file of a host may hold credentials, which are kept nowhere else. What they are made of stands in the new file as it stood in the old
 //! one, so the delta copies it from there.
+//!
+//! ```text
+//!  old ──┬─ what both begin and end with ──────────────▶ Copy
+//!        ├─ blocks of the new text found again ────────▶ Copy     (blocks)
+//!        ├─ a credential that neither of them covers ──▶ Copy, from wherever the new text holds it; else there is no delta
+//!        └─ the rest ──────────────────────────────────▶ Text
+//! ```
 
+mod blocks;
+
+use blocks::Part;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// A shorter value is no credential: it would be found in every text.
+const SHORTEST_SECRET: usize = 4;
 
 /// A piece of the older text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,17 +35,213 @@ pub enum Piece {
 pub struct Delta(pub Vec<Piece>);
 
 impl Delta {
-    /// The way back from `new` to `old`. None: a piece of text would hold one of `secrets`.
+    /// The way back from `new` to `old`. None: a piece of text would hold a byte of one of `secrets` (as it is, or as JSON writes
+    /// it), or the older text is not UTF-8. Secrets of fewer than four bytes are not looked for.
     #[must_use]
     pub fn between(new: &[u8], old: &[u8], secrets: &[String]) -> Option<Self> {
-        let _ = (new, old, secrets);
-        None
+        let text = std::str::from_utf8(old).ok()?;
+        let mut parts = blocks::parts(new, text);
+        for secret in secrets.iter().filter(|secret| secret.len() >= SHORTEST_SECRET) {
+            for written in spellings(secret) {
+                for (at, _) in text.match_indices(&written) {
+                    cover(&mut parts, at..at + written.len(), new, &written)?;
+                }
+            }
+        }
+        let piece = |Part { old, new }| match new {
+            Some(at) => Piece::Copy(at, old.len()),
+            None => Piece::Text(text[old].to_owned()),
+        };
+        Some(Self(parts.into_iter().map(piece).collect()))
     }
 
     /// The older text. None: it was made for another text.
     #[must_use]
     pub fn apply(&self, new: &[u8]) -> Option<Vec<u8>> {
-        let _ = new;
-        None
+        let mut old = Vec::with_capacity(new.len());
+        for piece in &self.0 {
+            match piece {
+                Piece::Copy(at, length) => old.extend_from_slice(new.get(*at..at.checked_add(*length)?)?),
+                Piece::Text(text) => old.extend_from_slice(text.as_bytes()),
+            }
+        }
+        Some(old)
+    }
+}
+
+/// A secret as it may stand in a file: itself, within a JSON text, and there with its slashes escaped.
+fn spellings(secret: &str) -> Vec<String> {
+    let mut all = vec![secret.to_owned()];
+    let quoted = serde_json::Value::from(secret).to_string();
+    let inner = &quoted[1..quoted.len() - 1];
+    for other in [inner.to_owned(), inner.replace('/', "\\/")] {
+        if !all.contains(&other) {
+            all.push(other);
+        }
+    }
+    all
+}
+
+/// Makes sure that no byte of `secret`, which stands at `range` of the older text, is in a text of its own.
+fn cover(parts: &mut Vec<Part>, range: Range<usize>, new: &[u8], secret: &str) -> Option<()> {
+    let first = parts.partition_point(|part| part.old.end <= range.start);
+    let last = parts.partition_point(|part| part.old.start < range.end);
+    if parts[first..last].iter().all(|part| part.new.is_some()) {
+        return Some(());
+    }
+    let at = new.windows(secret.len()).position(|window| window == secret.as_bytes())?;
+    let mut instead = Vec::with_capacity(3);
+    if let Some(head) = parts.get(first).filter(|part| part.old.start < range.start) {
+        instead.push(Part { old: head.old.start..range.start, new: head.new });
+    }
+    instead.push(Part { old: range.clone(), new: Some(at) });
+    if let Some(tail) = parts[first..last].last().filter(|part| part.old.end > range.end) {
+        let new = tail.new.map(|new| new + (range.end - tail.old.start));
+        instead.push(Part { old: range.end..tail.old.end, new });
+    }
+    parts.splice(first..last, instead);
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::time::{Duration, Instant};
+
+    const OLD: &str = "{\n  \"mcpServers\": {\n    \"db\": {\n      \"command\": \"npx\",\n      \"args\": [\"-y\", \"db-mcp\"],\n      \"env\": {\"DB_TOKEN\": \"t0k3n-of-db\"}\n    }\n  }\n}\n";
+    const NEW: &str = "{\n  \"mcpServers\": {\n    \"db\": {\n      \"command\": \"/opt/bir/bir-proxy\",\n      \"args\": [\"--server-name\", \"db\", \"--\", \"npx\", \"-y\", \"db-mcp\"],\n      \"env\": {\"DB_TOKEN\": \"t0k3n-of-db\"}\n    }\n  }\n}\n";
+
+    fn texts(delta: &Delta) -> Vec<String> {
+        let text = |piece: &Piece| match piece {
+            Piece::Text(text) => Some(text.clone()),
+            Piece::Copy(..) => None,
+        };
+        delta.0.iter().filter_map(text).collect()
+    }
+
+    fn between(new: &str, old: &str, secrets: &[&str]) -> Option<Delta> {
+        let secrets: Vec<_> = secrets.iter().map(|&secret| secret.to_owned()).collect();
+        Delta::between(new.as_bytes(), old.as_bytes(), &secrets)
+    }
+
+    #[test]
+    fn an_entry_is_unwrapped_out_of_its_own_text() {
+        let delta = between(NEW, OLD, &["t0k3n-of-db"]).unwrap();
+        assert_eq!(delta.apply(NEW.as_bytes()).unwrap(), OLD.as_bytes());
+        assert!(texts(&delta).concat().len() < 30, "{delta:?}");
+        let written = serde_json::to_string(&delta).unwrap();
+        assert!(written.starts_with(r#"[{"copy":[0,"#), "{written}");
+        assert_eq!(serde_json::from_str::<Delta>(&written).unwrap(), delta);
+    }
+
+    #[test]
+    fn texts_at_their_limits() {
+        for (new, old) in [("", ""), ("abc", ""), ("", "abc"), ("abc", "abc"), ("aba", "ababa"), ("aa", "a")]
+        {
+            let delta = between(new, old, &[]).unwrap();
+            assert_eq!(delta.apply(new.as_bytes()).unwrap(), old.as_bytes(), "{new:?} {old:?}");
+        }
+        assert_eq!(between("", "abc", &[]).unwrap().0, [Piece::Text("abc".into())]);
+        assert_eq!(Delta::between(b"abc", b"\xff", &[]), None, "no text");
+        assert!(Delta::between(b"\xff\xfe", b"abc", &[]).is_some(), "only the older one must be text");
+    }
+
+    #[test]
+    fn another_text_has_no_way_back() {
+        assert_eq!(Delta(vec![Piece::Copy(2, 2)]).apply(b"abc"), None);
+        assert_eq!(Delta(vec![Piece::Copy(usize::MAX, 2)]).apply(b"abc"), None);
+    }
+
+    #[test]
+    fn a_secret_is_copied_or_there_is_no_delta() {
+        let cases = [
+            // Too short for a block, and its neighbours differ.
+            ("x = 'pw12'", "{\"password\": \"pw12\"}", "pw12", true),
+            ("x = 'other'", "{\"password\": \"pw12\"}", "pw12", false),
+            // Half of it stands in a text that both begin with.
+            ("token=abcdXXXX", "token=abcdefgh", "abcdefgh", false),
+            ("token=abcdXXXX abcdefgh", "token=abcdefgh", "abcdefgh", true),
+            // As JSON writes it.
+            (r#"{"a": 1}"#, r#"{"a": "q\"uote"}"#, "q\"uote", false),
+            (r#"["q\"uote"]"#, r#"{"a": "q\"uote"}"#, "q\"uote", true),
+            (r#"{"a": 1}"#, r#"{"u": "https:\/\/u:p@h\/"}"#, "https://u:p@h/", false),
+            // Twice.
+            ("pw12", "pw12 and pw12", "pw12", true),
+            // Fewer than four bytes are no secret.
+            ("", "abc", "abc", true),
+        ];
+        for (new, old, secret, there) in cases {
+            let delta = between(new, old, &[secret]);
+            assert_eq!(delta.is_some(), there, "{new} {old}");
+            let Some(delta) = delta else { continue };
+            assert_eq!(delta.apply(new.as_bytes()).unwrap(), old.as_bytes());
+            assert!(secret.len() < 4 || texts(&delta).iter().all(|text| !text.contains(secret)), "{delta:?}");
+        }
+    }
+
+    #[test]
+    fn a_large_file_with_changes_at_both_ends_is_quick() {
+        let line = |i: usize| format!("  \"key{i}\": \"value of {}\",\n", i * 7919 % 104_729);
+        let body: String = (0..100_000).map(line).collect();
+        let old = format!("{{\n  \"first\": 1,\n{body}  \"last\": 2\n}}\n");
+        let new = format!("{{\n  \"first\": \"another\",\n{body}  \"last\": \"ü\"\n}}\n");
+        let began = Instant::now();
+        let delta = between(&new, &old, &["value of 7919"]).unwrap();
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+        assert_eq!(delta.apply(new.as_bytes()).unwrap(), old.as_bytes());
+        assert!(texts(&delta).concat().len() < 64, "{:?}", texts(&delta));
+    }
+
+    /// Two texts that share much, in another order, with characters of every length.
+    fn relatives() -> impl Strategy<Value = (String, String, String)> {
+        let word = prop::sample::select(vec![
+            "command",
+            "\"npx\"",
+            "{",
+            "}",
+            ": ",
+            "\n    ",
+            "ä",
+            "𝄞𝄞",
+            "日本語",
+            "sEcReT-42",
+            "sEcReT",
+            "-42",
+            "aaaaaaaaaaaa",
+        ]);
+        let text = || prop::collection::vec(word.clone(), 0..40).prop_map(|words| words.concat());
+        (text(), text(), text(), text())
+            .prop_map(|(a, b, c, d)| (format!("{a}{b}{c}"), format!("{a}{d}{b}{c}"), d))
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_come_back(new in any::<Vec<u8>>(), old in any::<Vec<u8>>()) {
+            let delta = Delta::between(&new, &old, &[]);
+            prop_assert_eq!(delta.is_some(), std::str::from_utf8(&old).is_ok());
+            if let Some(delta) = delta {
+                prop_assert_eq!(delta.apply(&new).unwrap(), old);
+            }
+        }
+
+        #[test]
+        fn relatives_come_back_without_their_secret((new, old, other) in relatives()) {
+            for (new, old) in [(&new, &old), (&old, &new), (&other, &old)] {
+                prop_assert_eq!(between(new, old, &[]).unwrap().apply(new.as_bytes()).unwrap(), old.as_bytes());
+                let delta = between(new, old, &["sEcReT-42"]);
+                prop_assert!(delta.is_some() || !new.contains("sEcReT-42"));
+                if let Some(delta) = delta {
+                    prop_assert_eq!(delta.apply(new.as_bytes()).unwrap(), old.as_bytes());
+                    prop_assert!(!serde_json::to_string(&delta).unwrap().contains("sEcReT-42"));
+                }
+            }
+        }
+
+        #[test]
+        fn damaged_deltas_do_no_harm(at in any::<usize>(), length in any::<usize>(), new in any::<Vec<u8>>()) {
+            let out = Delta(vec![Piece::Copy(at, length)]).apply(&new);
+            prop_assert!(out.is_none_or(|out| out.len() == length));
+        }
     }
 }

@@ -4,13 +4,15 @@
 //! file as it is now is taken off byte for byte (`back`); otherwise its entries and hooks are taken out one by one, and whatever else
 //! another program has written stays.
 
+pub(crate) mod store;
+
 use crate::delta::Delta;
 use bir_hosts::config::{Memo, Role, Scope};
 use bir_model::{Format, Place};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The version of the file; a newer one is not touched.
 pub const VERSION: u32 = 1;
@@ -20,6 +22,15 @@ pub const VERSION: u32 = 1;
 #[serde(transparent)]
 pub struct Hash(pub String);
 
+impl Hash {
+    /// The hash of a content.
+    #[must_use]
+    pub fn of(content: &[u8]) -> Self {
+        let digest = ring::digest::digest(&ring::digest::SHA256, content);
+        Self(digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
 /// The ledger.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -28,10 +39,34 @@ pub struct Ledger {
     pub version: u32,
     /// The version of the program that wrote it.
     pub program: String,
+    /// Another one with each writing; whoever writes must have read the one that stands there.
+    pub revision: String,
     /// Every file that holds something of ours.
     pub files: Vec<FileRecord>,
     /// What was asked for in each project.
     pub projects: BTreeMap<PathBuf, ProjectRecord>,
+}
+
+impl Ledger {
+    /// The record of a file, by its path as the host names it.
+    #[must_use]
+    pub fn file(&self, path: &Path) -> Option<&FileRecord> {
+        self.files.iter().find(|record| record.path == path)
+    }
+
+    /// Whether nothing of ours stands anywhere.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.projects.is_empty()
+    }
+
+    /// Puts a record in place of the one of the same path.
+    pub(crate) fn put(&mut self, record: FileRecord) {
+        match self.files.iter_mut().find(|other| other.path == record.path) {
+            Some(other) => *other = record,
+            None => self.files.push(record),
+        }
+    }
 }
 
 /// A project in which `bir install` ran.
@@ -87,6 +122,9 @@ pub struct Layer {
     /// Hooks of ours.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookRecord>,
+    /// Members that the host set for us when it was asked to (the trust of Codex in our hooks).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<SetRecord>,
     /// Objects and arrays that were made for them, outermost first; they go where nothing else is in them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<Place>,
@@ -112,5 +150,15 @@ pub struct HookRecord {
     /// The array that it was appended to.
     pub to: Place,
     /// The element; it is found again by its value, wherever it stands.
+    pub value: Value,
+}
+
+/// A member that a host set for us. It holds no credential.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetRecord {
+    /// Where.
+    pub at: Place,
+    /// What; it goes where it still stands there.
     pub value: Value,
 }

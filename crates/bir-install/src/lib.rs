@@ -5,6 +5,7 @@
 //!  plan   ── Survey, Wish, Ledger ──▶ Plan (what changes, what does not, and why)   undo ── Ledger ──▶ Plan
 //!  Plan ── text, diff: what a person is shown, without secrets
 //!  Plan ──▶ Operation ── commit ──▶ files, ledger          repair: what a crash left becomes the one state or the other
+//!  standing ── the ledger against the files, for `bir status`
 //!  doctor ── findings, each with the command that mends it
 //! ```
 //!
@@ -14,8 +15,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod codex_trust;
 pub mod delta;
+pub mod doctor;
 pub mod ledger;
 pub mod operation;
 pub mod plan;
+pub mod standing;
 pub mod survey;
+pub mod undo;

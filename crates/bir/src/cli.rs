@@ -1,8 +1,10 @@
 //! The arguments, and mistakes in them as one line each: what, why, what to do.
 
 use crate::demo::DemoArgs;
+use crate::doctor::DoctorArgs;
 use crate::hooks::HooksArgs;
 use crate::hub::{DownArgs, status::StatusArgs, up::UpArgs};
+use crate::install::{InstallArgs, SetupArgs, UninstallArgs};
 use crate::login::{LoginArgs, LogoutArgs};
 use crate::pages::{CompletionsArgs, ManArgs};
 use crate::project::ProjectArgs;
@@ -24,12 +26,20 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Record a session of an MCP server, and show it.
     Demo(DemoArgs),
+    /// Sign in where a hub is named, install, and start what records.
+    Setup(SetupArgs),
+    /// Put the recorder in front of the servers that your hosts have, and tell the hosts to report their prompts and tools.
+    Install(InstallArgs),
+    /// Put everything back.
+    Uninstall(UninstallArgs),
     /// Start the hub of this machine, and the control server.
     Up(UpArgs),
     /// End both.
     Down(DownArgs),
     /// Say which hub is in use, what waits for it, which sessions are open, and whether anything is recorded.
     Status(StatusArgs),
+    /// Find what is wrong with an installation, and say what mends it.
+    Doctor(DoctorArgs),
     /// Look at what was recorded.
     Runs(Box<RunsArgs>),
     /// Print the configuration entry that puts bir-proxy in front of an MCP server.

@@ -27,19 +27,19 @@ const LOCK: Duration = Duration::from_secs(35);
 pub(crate) struct LoginArgs {
     /// The hub's address [default: the one signed in to last, or `[hub] url` of config.toml].
     #[arg(long, value_name = "URL")]
-    server: Option<String>,
+    pub(crate) server: Option<String>,
     /// Who signs in.
     #[arg(long, value_name = "EMAIL")]
-    email: Option<String>,
+    pub(crate) email: Option<String>,
     /// Sign in with a browser, here or on another machine.
     #[arg(long, conflicts_with_all = ["email", "password_stdin"])]
-    device: bool,
+    pub(crate) device: bool,
     /// Read the password from stdin.
     #[arg(long, requires = "email")]
-    password_stdin: bool,
+    pub(crate) password_stdin: bool,
     /// Print an object.
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]

@@ -4,6 +4,8 @@
 //! main ── cli (arguments, one line per mistake)
 //!           ├── wrap (an entry for a host's configuration) ── trial (starts the entry once, as a host would)
 //!           ├── hub (up, down, status) ── control (the control server's part in them)
+//!           ├── doctor (what is wrong, and what mends it)
+//!           ├── install (and uninstall, setup)
 //!           ├── project (add, list, rm)   switch (off, on)   hooks (a host's)   login (and logout)
 //!           ├── runs (list, show, follow, grep, diff, export, import, rm)
 //!           ├── pages (completions, man)
@@ -19,12 +21,14 @@ mod ask;
 mod cli;
 mod control;
 mod demo;
+mod doctor;
 #[cfg(test)]
 mod documented;
 mod error;
 mod home;
 mod hooks;
 mod hub;
+mod install;
 mod login;
 mod out;
 mod pages;
@@ -77,8 +81,12 @@ fn main() -> ExitCode {
     let done = match parsed.command {
         cli::Command::Wrap(args) => return wrap(*args),
         cli::Command::Up(args) => hub::up::run(&args),
+        cli::Command::Setup(args) => install::setup(&args),
+        cli::Command::Install(args) => install::run(&args),
+        cli::Command::Uninstall(args) => install::uninstall(&args),
         cli::Command::Down(args) => hub::down(&args),
         cli::Command::Status(args) => hub::status::run(&args),
+        cli::Command::Doctor(args) => doctor::run(&args),
         cli::Command::Hooks(args) => hooks::run(&args),
         cli::Command::Project(args) => project::run(&args),
         cli::Command::Off(args) => switch::off(&args),

@@ -40,6 +40,33 @@ pub(crate) fn program(name: &str) -> Result<PathBuf, LocateError> {
     find(name, &beside(), std::env::var_os("PATH").as_deref())
 }
 
+/// The absolute path of a program for a configuration, which is to survive an upgrade: where the program lies in a directory of its
+/// version, and a link leads to it, the link.
+///
+/// # Errors
+///
+/// It is not there.
+pub(crate) fn lasting(name: &str) -> Result<PathBuf, LocateError> {
+    let found = program(name)?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut usual: Vec<PathBuf> = split_paths(&path).filter(|dir| dir.is_absolute()).collect();
+    if let Some(user) = std::env::home_dir().filter(|user| user.is_absolute()) {
+        usual.extend([".local/bin", ".cargo/bin", "bin"].map(|dir| user.join(dir)));
+    }
+    usual.extend(["/usr/local/bin", "/usr/bin"].map(PathBuf::from));
+    Ok(stable(found, usual))
+}
+
+/// The first of some directories in which a program of the same file is, else where it was found.
+fn stable(found: PathBuf, usual: Vec<PathBuf>) -> PathBuf {
+    let (Ok(real), Some(name)) = (found.canonicalize(), found.file_name()) else { return found };
+    let same = |path: &PathBuf| is_program(path) && path.canonicalize().is_ok_and(|other| other == real);
+    // A path that a configuration cannot hold is no better one.
+    let better =
+        usual.into_iter().map(|dir| dir.join(name)).filter(|path| path.to_str().is_some()).find(same);
+    better.unwrap_or(found)
+}
+
 /// This program. Where the system does not tell (a root without `/proc`), as it was called.
 ///
 /// # Errors
@@ -147,14 +174,16 @@ pub(crate) fn ensure(names: &[&str]) -> Result<Vec<PathBuf>, CommandError> {
     all().map_err(|e| CommandError::failed(e.to_string()))
 }
 
+/// Whether it can be started.
 #[cfg(unix)]
-fn is_program(p: &Path) -> bool {
+pub(crate) fn is_program(p: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     p.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
+/// Whether it can be started.
 #[cfg(not(unix))]
-fn is_program(p: &Path) -> bool {
+pub(crate) fn is_program(p: &Path) -> bool {
     p.is_file()
 }
 
@@ -185,6 +214,18 @@ mod tests {
         assert_eq!(find(), Ok(last));
         let near = program(&a, 0o755);
         assert_eq!(find(), Ok(near));
+    }
+
+    #[test]
+    fn a_link_survives_an_upgrade_and_is_preferred() {
+        let t = tempfile::tempdir().unwrap();
+        let versioned = program(&t.path().join("bir-0.1"), 0o755);
+        let (bin, other) = (t.path().join("bin"), t.path().join("other"));
+        program(&other, 0o755);
+        std::fs::create_dir(&bin).unwrap();
+        assert_eq!(stable(versioned.clone(), vec![other.clone(), bin.clone()]), versioned);
+        std::os::unix::fs::symlink(&versioned, bin.join("bir-proxy")).unwrap();
+        assert_eq!(stable(versioned, vec![other, bin.clone()]), bin.join("bir-proxy"));
     }
 
     #[test]

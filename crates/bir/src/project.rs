@@ -14,7 +14,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// The project that stands for everything.
-const EVERYWHERE: &str = if cfg!(windows) { "C:\\" } else { "/" };
+pub(crate) const EVERYWHERE: &str = if cfg!(windows) { "C:\\" } else { "/" };
 
 /// A larger file of a host is not looked into, bytes.
 const HOST_FILE: u64 = 4 << 20;

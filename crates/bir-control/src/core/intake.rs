@@ -61,6 +61,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         let nothing = |version| (HookReply { version, ..HookReply::default() }, Vec::new());
         let Some((event, context)) = self.hook_entry(event) else { return nothing(version) };
         let place = Place::session(&event.host.app, &event.session_id);
+        self.note_session(&event);
         self.heard_of(&event, &place);
         match self.take(&place, EntryWhat::Hook { event: Box::new(event), context }) {
             (Answer::Hook(reply), effects) => (HookReply { version, ..reply }, effects),
@@ -147,6 +148,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         Cleaner(&open.store.redactor).registration(&mut registration);
         let muted = open.store.excludes(Some(&registration.server.name), "", &registration.cwd);
         self.knows(&registration, muted);
+        self.note_proxy(&registration);
         if muted {
             return answer;
         }

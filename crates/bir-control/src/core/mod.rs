@@ -15,6 +15,7 @@ mod intake;
 mod keeper;
 mod off;
 mod rounds;
+mod seen;
 mod store;
 
 use crate::book::{Answer, Effect, Entry, EntryWhat, TranscriptFacts};
@@ -41,6 +42,7 @@ use clean::Cleaner;
 use hosts::Hosts;
 use keeper::Keeper;
 use off::Off;
+use seen::Noted;
 use store::Store;
 
 /// How often is looked at what nobody tells: inbox, host processes, configuration, disk.
@@ -114,6 +116,8 @@ pub(crate) struct Core<L, T> {
     inbox: Inbox,
     off: Off,
     hosts: Hosts,
+    /// Who has come, beyond the life of this process.
+    noted: Noted,
     /// What records are made with and kept in; absent while it is not clear what may be recorded.
     open: Option<Open>,
     /// Why it is absent, as it was told last.
@@ -146,6 +150,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
     /// A core that has heard everything that journals and inbox hold, where it is clear what may be recorded.
     pub(crate) fn start(around: Around, ledger: L, transcripts: T) -> Self {
         let inbox = Inbox::new(&around.state_dir);
+        let noted = Noted::read(&around.state_dir);
         let mut core = Self {
             around,
             ledger,
@@ -153,6 +158,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
             inbox,
             off: Off::default(),
             hosts: Hosts::default(),
+            noted,
             open: None,
             told: None,
             proxies: HashMap::new(),
@@ -194,6 +200,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
             }
             self.pass_time();
         }
+        self.noted.write(&self.around.state_dir);
         if let Some(open) = self.open.take() {
             open.close();
         }

@@ -125,6 +125,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         }
         self.drain_inbox();
         self.look_at_hosts();
+        self.noted.write(&self.around.state_dir);
         if let Some(open) = &mut self.open {
             open.keeper.settle();
             open.sync();

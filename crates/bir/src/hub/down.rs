@@ -42,6 +42,23 @@ pub(crate) fn run(args: &DownArgs) -> Result<(), CommandError> {
     if control.has_left() { Err(CommandError::Nothing) } else { Ok(()) }
 }
 
+/// Ends both, for somebody who starts nothing again.
+pub(crate) fn stop(home: &Home) -> Result<(), CommandError> {
+    restart(home, true)
+}
+
+/// Ends the control server, and the embedded hub where it is in use (`hub`).
+pub(super) fn restart(home: &Home, hub: bool) -> Result<(), CommandError> {
+    let control = control::down::stop(&home.dir)?;
+    if control.has_left() {
+        return Err(CommandError::failed(control.line()));
+    }
+    if hub {
+        end_hub(home)?;
+    }
+    Ok(())
+}
+
 /// Ends the embedded hub: what became of it, and where it was.
 fn end_hub(home: &Home) -> Result<(String, Option<String>), CommandError> {
     // Held before it is confirmed, so that what is confirmed is what is ended.

@@ -22,7 +22,7 @@ use std::path::Path;
 use std::time::Duration;
 
 pub(crate) use detach::run as detach;
-pub(crate) use down::{DownArgs, run as down};
+pub(crate) use down::{DownArgs, run as down, stop};
 pub(crate) use ticket::{Link, sign_in};
 
 /// How long `/health` may take of a hub on this machine.

@@ -23,11 +23,14 @@ const HELD: i32 = 3;
 /// Lines of the log that are shown when it died.
 const LAST_LINES: usize = 8;
 
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(crate) struct UpArgs {
     /// Start the hub of this machine although another is in use.
     #[arg(long)]
     local: bool,
+    /// End both first: after an upgrade, the new programs run.
+    #[arg(long)]
+    restart: bool,
     /// Print an object.
     #[arg(long)]
     json: bool,
@@ -45,6 +48,9 @@ pub(crate) struct Up {
 pub(crate) fn run(args: &UpArgs) -> Result<(), CommandError> {
     let home = Home::find()?;
     let other = if args.local { None } else { elsewhere(&home)? };
+    if args.restart {
+        super::down::restart(&home, other.is_none())?;
+    }
     if let Some(client) = other {
         let health = block_on(answers(&client))?;
         let control = control::up::ensure(&home.dir)?;

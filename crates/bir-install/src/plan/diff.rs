@@ -1,0 +1,229 @@
+//! What changes in each file, for people.
+//!
+//! A file is not compared line by line: many configurations are one line, and others hold an account's tokens beside the servers. What is
+//! shown is each member that changes, by its place, and of it the lines that change; every value that may be a credential is hidden before
+//! anything is written out.
+
+use super::layers::both;
+use super::secrets::{Secrets, masked, masked_text};
+use super::sheet::{Desk, Sheet};
+use super::value_of;
+use bir_edit::Document;
+use bir_model::{Edit, Format, Place, Step};
+use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
+use std::path::PathBuf;
+
+/// Objects are followed so deep by themselves; what changes below is shown with the object that it is in.
+const ENTRY_MEMBERS: [&str; 8] = [
+    "mcpServers",
+    "mcp_servers",
+    "servers",
+    "context_servers",
+    "extensions",
+    "mcp",
+    "amp.mcpServers",
+    "hooks",
+];
+
+/// A file's changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileDiff {
+    /// Which.
+    pub path: PathBuf,
+    /// It is new.
+    pub is_new: bool,
+    /// It goes.
+    pub goes: bool,
+    /// Lines as a unified diff has them: `@@ PLACE @@`, `-…`, `+…`.
+    pub lines: Vec<String>,
+}
+
+/// Those of every file that changes.
+pub(crate) fn diffs(desk: &Desk, secrets: &Secrets) -> Vec<FileDiff> {
+    desk.changed().map(|sheet| diff(sheet, secrets)).collect()
+}
+
+fn diff(sheet: &Sheet, secrets: &Secrets) -> FileDiff {
+    let text = |bytes: &Option<Vec<u8>>| bytes.as_deref().map(|bytes| value_of(bytes, sheet.format));
+    let (before, after) = (text(&sheet.before), text(&sheet.now));
+    let (before, after) = (before.unwrap_or(Value::Null), after.unwrap_or(Value::Null));
+    let known = both(secrets, &before, &after);
+    let mut lines = Vec::new();
+    let mut places = Vec::new();
+    changed(&before, &after, &Place::default(), &mut places);
+    for place in &places {
+        let side = |document| place.of(document).map(|value| masked(value, &known));
+        hunk(place, side(&before), side(&after), sheet.format, &known, &mut lines);
+    }
+    if places.is_empty() {
+        whole(sheet, &known, &mut lines);
+    }
+    FileDiff { path: sheet.path.clone(), is_new: sheet.before.is_none(), goes: sheet.now.is_none(), lines }
+}
+
+/// The places that say something else, as deep as they can be told by keys; an entry is one.
+fn changed(before: &Value, after: &Value, at: &Place, out: &mut Vec<Place>) {
+    if before == after {
+        return;
+    }
+    let is_entry =
+        at.0.iter()
+            .rev()
+            .nth(1)
+            .is_some_and(|step| matches!(step, Step::Key(key) if ENTRY_MEMBERS.contains(&key.as_str())));
+    let empty = serde_json::Map::new();
+    let members = |value: &Value| match value {
+        Value::Object(members) => Some(members.clone()),
+        Value::Null => Some(empty.clone()),
+        _ => None,
+    };
+    match (members(before), members(after)) {
+        (Some(a), Some(b)) if !is_entry && !(a.is_empty() && b.is_empty()) => {
+            let more = b.keys().filter(|key| !a.contains_key(*key));
+            for key in a.keys().chain(more) {
+                let side = |of: &serde_json::Map<String, Value>| of.get(key).cloned().unwrap_or(Value::Null);
+                changed(&side(&a), &side(&b), &at.key(key.as_str()), out);
+            }
+        }
+        _ => out.push(at.clone()),
+    }
+}
+
+/// The lines of one place.
+fn hunk(
+    place: &Place,
+    before: Option<Value>,
+    after: Option<Value>,
+    format: Format,
+    known: &[String],
+    out: &mut Vec<String>,
+) {
+    let render =
+        |value: Option<Value>| value.map(|value| rendered(place, &value, format)).unwrap_or_default();
+    let (before, after) = (render(before), render(after));
+    let lines: Vec<String> = compared(&before, &after);
+    if lines.is_empty() {
+        return;
+    }
+    out.push(format!("@@ {} @@", masked_text(&name(place), known)));
+    out.extend(lines);
+}
+
+fn compared(before: &str, after: &str) -> Vec<String> {
+    let diff = TextDiff::from_lines(before, after);
+    let sign = |tag| match tag {
+        ChangeTag::Equal => None,
+        ChangeTag::Delete => Some('-'),
+        ChangeTag::Insert => Some('+'),
+    };
+    let line = |change: similar::Change<&str>| {
+        Some(format!("{}{}", sign(change.tag())?, change.value().trim_end_matches(['\n', '\r'])))
+    };
+    diff.iter_all_changes().filter_map(line).collect()
+}
+
+/// A file that is ours alone, or of which only the spelling changes.
+fn whole(sheet: &Sheet, known: &[String], out: &mut Vec<String>) {
+    let is_own = sheet.refused().is_none()
+        && value_of(sheet.now.as_deref().or(sheet.before.as_deref()).unwrap_or_default(), sheet.format)
+            .is_null();
+    if !is_own {
+        out.push("@@ spelling alone: white space, comments, the order of members @@".into());
+        return;
+    }
+    let text = |bytes: &Option<Vec<u8>>| {
+        masked_text(&String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()), known)
+    };
+    out.push("@@ the whole file @@".into());
+    out.extend(compared(&text(&sheet.before), &text(&sheet.now)));
+}
+
+/// `mcpServers.github`.
+fn name(place: &Place) -> String {
+    let step = |step: &Step| match step {
+        Step::Key(key) if key.is_empty() || key.contains('.') => format!("\"{key}\""),
+        Step::Key(key) => key.clone(),
+        Step::Index(index) => index.to_string(),
+    };
+    match place.0.is_empty() {
+        true => "the whole file".into(),
+        false => place.0.iter().map(step).collect::<Vec<_>>().join("."),
+    }
+}
+
+/// A value as its file would write it.
+fn rendered(place: &Place, value: &Value, format: Format) -> String {
+    let json = || {
+        let key = match place.0.last() {
+            Some(Step::Key(key)) => format!("{}: ", Value::from(key.as_str())),
+            _ => String::new(),
+        };
+        format!("{key}{value:#}\n")
+    };
+    if matches!(format, Format::Json | Format::Jsonc) {
+        return json();
+    }
+    let keys = place.0.iter().filter_map(|step| match step {
+        Step::Key(key) => Some(key.as_str()),
+        Step::Index(_) => None,
+    });
+    let at = Place::keys(keys);
+    let written = Document::parse(b"", format).and_then(|mut document| {
+        document.edit(&Edit::Set { at, value: value.clone() })?;
+        Ok(document.bytes())
+    });
+    match written.map(String::from_utf8) {
+        Ok(Ok(text)) => text,
+        _ => json(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn lines(before: Value, after: Value) -> Vec<String> {
+        let known = both(&Secrets::default(), &before, &after);
+        let (mut places, mut out) = (Vec::new(), Vec::new());
+        changed(&before, &after, &Place::default(), &mut places);
+        for place in &places {
+            let side = |document| place.of(document).map(|value| masked(value, &known));
+            hunk(place, side(&before), side(&after), Format::Json, &known, &mut out);
+        }
+        out
+    }
+
+    #[test]
+    fn an_entry_is_one_hunk_of_its_changed_lines() {
+        let before = json!({"oauthAccount": {"accessToken": "canary"}, "mcpServers": {
+            "a": {"command": "npx", "env": {"K": "canary-2"}}, "b": {"command": "x"}}});
+        let mut after = before.clone();
+        after["mcpServers"]["a"]["command"] = json!("/bin/bir-proxy");
+        after["mcpServers"]["a"]["args"] = json!(["--token", "canary-3"]);
+        assert_eq!(
+            lines(before, after),
+            [
+                "@@ mcpServers.a @@",
+                "-  \"command\": \"npx\",",
+                "+  \"command\": \"/bin/bir-proxy\",",
+                "-  }",
+                "+  },",
+                "+  \"args\": [",
+                "+    \"--token\",",
+                "+    \"[hidden]\"",
+                "+  ]",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_new_is_shown_with_its_place_alone() {
+        let after = json!({"projects": {"/p.q": {"mcpServers": {"s": {"command": "x"}}}}});
+        assert_eq!(
+            lines(json!({}), after),
+            ["@@ projects.\"/p.q\".mcpServers.s @@", "+\"s\": {", "+  \"command\": \"x\"", "+}"]
+        );
+    }
+}

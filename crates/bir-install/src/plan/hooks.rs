@@ -1,0 +1,244 @@
+//! What becomes of a host's hooks: appended behind those that are there, renewed in their places, or whole in a file that is ours alone.
+
+use super::layers::{Action, Line, What};
+use super::sheet::Desk;
+use super::{HookLine, Outcome, Wish};
+use crate::ledger::{FileRecord, Hash, HookRecord, Ledger};
+use crate::survey::{HostSurvey, Module, name_of};
+use bir_hosts::config::{ConfigFile, HookChange, Machine, Refusal, Role};
+use bir_hosts::{Host, our_file, our_hook};
+use bir_model::{Edit, Place};
+use serde_json::Value;
+
+/// The line of a host's hooks, and what is to be done. None: none are installed for it.
+pub(crate) fn decide(
+    config: Module<'_>,
+    machine: &Machine<'_>,
+    survey: &HostSurvey,
+    desk: &mut Desk,
+    wish: &Wish,
+    ledger: &Ledger,
+) -> Option<(HookLine, Option<Action>)> {
+    let kind = survey.host?;
+    let host = name_of(survey.host);
+    let change = config.hooks(machine, &wish.project, wish.user, &wish.hooks_program)?;
+    // Those of the user count in every project: a second set would start each of them twice.
+    if !wish.user
+        && let Some(HookChange::Appended { file, .. } | HookChange::Own { file, .. }) =
+            config.hooks(machine, &wish.project, true, &wish.hooks_program)
+        && file.path != path_of(&change).path
+        && stand(&file, desk, ledger, host)
+    {
+        let line = HookLine { host: host.into(), file: file.path, outcome: Outcome::Already };
+        return Some((line, None));
+    }
+    let file = path_of(&change).clone();
+    let line = |outcome| HookLine { host: host.into(), file: file.path.clone(), outcome };
+    let sheet = desk.sheet(&file);
+    if let Some(why) = sheet.refused() {
+        return Some((line(left("file", why.into())), None));
+    }
+    Some(match change {
+        HookChange::Own { text, .. } => {
+            match own(kind, sheet.now.as_deref(), &text, recorded(ledger, host, &file)) {
+                Outcome::Already => (line(Outcome::Already), None),
+                Outcome::Left(refusal) => (line(Outcome::Left(refusal)), None),
+                outcome => (
+                    line(outcome),
+                    Some(Action { file: file.clone(), what: What::Own(text), line: Line::Hooks(0) }),
+                ),
+            }
+        }
+        HookChange::Appended { elements, .. } => {
+            let ours: Vec<&HookRecord> = ledger
+                .files
+                .iter()
+                .filter(|record| record.host == host && record.path == file.path)
+                .flat_map(|record| record.layers.iter().flat_map(|layer| &layer.hooks))
+                .collect();
+            match appended(kind, sheet.value(), elements, &ours) {
+                Err(refusal) => (line(Outcome::Left(refusal)), None),
+                Ok((edits, _, _)) if edits.is_empty() => (line(Outcome::Already), None),
+                Ok((edits, hooks, outcome)) => {
+                    let what = What::Edits { edits, entry: None, hooks };
+                    (line(outcome), Some(Action { file: file.clone(), what, line: Line::Hooks(0) }))
+                }
+            }
+        }
+    })
+}
+
+fn path_of(change: &HookChange) -> &ConfigFile {
+    match change {
+        HookChange::Own { file, .. } | HookChange::Appended { file, .. } => file,
+    }
+}
+
+fn left(code: &'static str, why: String) -> Outcome {
+    Outcome::Left(Refusal { code, why })
+}
+
+fn recorded<'l>(ledger: &'l Ledger, host: &str, file: &ConfigFile) -> Option<&'l FileRecord> {
+    ledger
+        .files
+        .iter()
+        .find(|record| record.host == host && record.path == file.path && record.role == Role::Own)
+}
+
+/// Whether hooks that the ledger knows stand in a file.
+fn stand(file: &ConfigFile, desk: &mut Desk, ledger: &Ledger, host: &str) -> bool {
+    let records = ledger.files.iter().filter(|record| record.host == host && record.path == file.path);
+    let layers: Vec<_> = records.flat_map(|record| &record.layers).collect();
+    let sheet = desk.sheet(file);
+    let own = file.role == Role::Own
+        && sheet.hash().is_some_and(|hash| layers.iter().any(|layer| layer.after == hash));
+    let stands = |hook: &HookRecord| {
+        hook.to.of(sheet.value()).and_then(Value::as_array).is_some_and(|all| all.contains(&hook.value))
+    };
+    own || layers.iter().any(|layer| layer.hooks.iter().any(&stands))
+}
+
+/// A file that is ours alone.
+fn own(host: Host, now: Option<&[u8]>, text: &str, record: Option<&FileRecord>) -> Outcome {
+    let Some(now) = now else { return Outcome::Wrapped };
+    if now == text.as_bytes() {
+        return Outcome::Already;
+    }
+    let written = record.and_then(|record| record.layers.last()).map(|layer| &layer.after);
+    if written.is_some_and(|written| *written == Hash::of(now)) {
+        return Outcome::Renewed;
+    }
+    // One that `bir hooks` printed stands in no ledger.
+    let is_ours = std::str::from_utf8(now).is_ok_and(|text| our_file(host, text).is_some());
+    if record.is_none() && is_ours {
+        return Outcome::Renewed;
+    }
+    let why = if record.is_some() {
+        "another program has changed it since it was written; remove it, then install again"
+    } else {
+        "there is a file of that name which is not ours; rename it, then install again"
+    };
+    left("foreign", why.into())
+}
+
+type Appended = (Vec<Edit>, Vec<HookRecord>, Outcome);
+
+/// The edits for elements that are to stand in arrays. `ours`: those that we have put there before.
+fn appended(
+    host: Host,
+    document: &Value,
+    elements: Vec<(Place, Value)>,
+    ours: &[&HookRecord],
+) -> Result<Appended, Refusal> {
+    let (mut edits, mut hooks, mut outcome) = (Vec::new(), Vec::new(), Outcome::Wrapped);
+    let foreign = |why: &str| Refusal { code: "foreign", why: why.into() };
+    let mut taken: Vec<(Place, usize)> = Vec::new();
+    for (to, value) in elements {
+        let there: &[Value] = match to.of(document) {
+            None | Some(Value::Null) => &[],
+            Some(Value::Array(items)) => items,
+            Some(_) => {
+                return Err(foreign(
+                    "what stands where hooks belong is no list; mend the file, then install again",
+                ));
+            }
+        };
+        if there.contains(&value) {
+            continue;
+        }
+        let is_free = |at: &usize| !taken.iter().any(|(place, index)| *place == to && index == at);
+        // An older one of ours: in the place of which nothing moves.
+        let older = ours.iter().filter(|hook| hook.to == to).find_map(|hook| {
+            there.iter().enumerate().find(|(at, item)| **item == hook.value && is_free(at)).map(|(at, _)| at)
+        });
+        match older {
+            Some(at) => {
+                taken.push((to.clone(), at));
+                outcome = Outcome::Renewed;
+                edits.push(Edit::Set { at: to.index(at), value: value.clone() });
+            }
+            None if there.iter().any(|item| our_hook(host, item).is_some()) => {
+                return Err(foreign(
+                    "hooks of bir stand there that this installation has not put there; take them out, then install again",
+                ));
+            }
+            None => edits.push(Edit::Append { to: to.clone(), value: value.clone() }),
+        }
+        hooks.push(HookRecord { to, value });
+    }
+    Ok((edits, hooks, outcome))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Layer;
+    use bir_hosts::config::Scope;
+    use bir_model::Format;
+    use serde_json::json;
+
+    const COPILOT: Host = Host::CopilotCli;
+
+    fn element(program: &str) -> Value {
+        json!({"hooks": [{"type": "command", "command": program, "args": ["hook", "Stop"]}]})
+    }
+
+    #[test]
+    fn hooks_are_appended_once_and_renewed_where_they_stand() {
+        let to = Place::keys(["hooks", "Stop"]);
+        let (new, old, theirs) =
+            (element("/new/bir-hooks"), element("/old/bir-hooks"), element("/usr/bin/say"));
+        let run = |there: Vec<Value>, ours: &[&HookRecord]| {
+            appended(
+                Host::ClaudeCode,
+                &json!({"hooks": {"Stop": there}}),
+                vec![(to.clone(), new.clone())],
+                ours,
+            )
+        };
+        let (edits, hooks, outcome) = run(vec![theirs.clone()], &[]).unwrap();
+        assert_eq!(edits, [Edit::Append { to: to.clone(), value: new.clone() }]);
+        assert_eq!((hooks.len(), outcome), (1, Outcome::Wrapped));
+        assert!(run(vec![new.clone(), theirs.clone()], &[]).unwrap().0.is_empty());
+        let record = HookRecord { to: to.clone(), value: old.clone() };
+        let (edits, _, outcome) = run(vec![old.clone(), theirs.clone()], &[&record]).unwrap();
+        assert_eq!(edits, [Edit::Set { at: to.index(0), value: new.clone() }]);
+        assert_eq!(outcome, Outcome::Renewed);
+        assert_eq!(run(vec![old], &[]).unwrap_err().code, "foreign");
+        assert!(appended(Host::ClaudeCode, &json!({"hooks": {"Stop": {}}}), vec![(to, new)], &[]).is_err());
+    }
+
+    #[test]
+    fn a_file_of_our_own_is_written_renewed_or_left() {
+        let record = |written: &[u8]| FileRecord {
+            path: "/h/bir.json".into(),
+            host: "copilot-cli".into(),
+            scope: Scope::User,
+            format: Format::Json,
+            role: Role::Own,
+            made_dirs: vec![],
+            layers: vec![Layer {
+                project: None,
+                at: 0,
+                before: None,
+                after: Hash::of(written),
+                back: None,
+                entries: vec![],
+                hooks: vec![],
+                set: vec![],
+                made: vec![],
+            }],
+        };
+        let older = bir_hosts::hooks(COPILOT, "/old/bir-hooks").unwrap().text;
+        let older = older.as_bytes();
+        assert_eq!(own(COPILOT, None, "new", None), Outcome::Wrapped);
+        assert_eq!(own(COPILOT, Some(b"new"), "new", None), Outcome::Already);
+        assert_eq!(own(COPILOT, Some(b"older"), "new", Some(&record(b"older"))), Outcome::Renewed);
+        assert_eq!(own(COPILOT, Some(older), "new", None), Outcome::Renewed);
+        for (now, record) in [(&b"theirs"[..], None), (older, Some(record(b"something else")))] {
+            assert!(
+                matches!(own(COPILOT, Some(now), "new", record.as_ref()), Outcome::Left(refusal) if refusal.code == "foreign")
+            );
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What a plan does to one file for one project, as the ledger keeps it.
+
+use super::secrets::Secrets;
+use super::sheet::{Desk, missing_dirs};
+use crate::delta::Delta;
+use crate::ledger::{EntryRecord, FileRecord, Hash, HookRecord, Layer, Ledger, SetRecord};
+use bir_hosts::config::{ConfigFile, Scope};
+use bir_model::{Edit, Place};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// Changes that belong together.
+#[derive(Debug)]
+pub(crate) struct Action {
+    pub(crate) file: ConfigFile,
+    pub(crate) what: What,
+    /// Which line of the plan it is.
+    pub(crate) line: Line,
+}
+
+/// A line of a plan, by its index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Line {
+    Server(usize),
+    Hooks(usize),
+}
+
+/// What an action does.
+#[derive(Debug)]
+pub(crate) enum What {
+    /// Edits, and what is remembered of them.
+    Edits { edits: Vec<Edit>, entry: Option<EntryRecord>, hooks: Vec<HookRecord> },
+    /// A file that is ours alone, whole.
+    Own(String),
+}
+
+/// The layer of one group of actions, as it comes.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) entries: Vec<EntryRecord>,
+    pub(crate) hooks: Vec<HookRecord>,
+    pub(crate) set: Vec<SetRecord>,
+    pub(crate) made: Vec<Place>,
+}
+
+/// Where a layer belongs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Owner<'o> {
+    pub(crate) host: &'o str,
+    pub(crate) project: &'o Path,
+    /// ms since the Unix epoch.
+    pub(crate) now: u64,
+}
+
+/// A text, and what it says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Text<'t> {
+    pub(crate) bytes: Option<&'t [u8]>,
+    pub(crate) value: &'t Value,
+}
+
+impl Draft {
+    /// The layer between two texts.
+    pub(crate) fn layer(
+        self,
+        project: Option<PathBuf>,
+        now: u64,
+        before: Text<'_>,
+        after: Text<'_>,
+        secrets: &Secrets,
+    ) -> Option<Layer> {
+        let new = after.bytes?;
+        let back =
+            before.bytes.and_then(|old| Delta::between(new, old, &both(secrets, before.value, after.value)));
+        // What stands in an entry of ours is its memo's affair.
+        let within = |place: &Place| self.entries.iter().any(|entry| place.0.starts_with(&entry.place.0));
+        let mut made: Vec<Place> = Vec::new();
+        for place in self.made {
+            if !within(&place) && !made.contains(&place) && place.of(after.value).is_some() {
+                made.push(place);
+            }
+        }
+        Some(Layer {
+            project,
+            at: now,
+            before: before.bytes.map(Hash::of),
+            after: Hash::of(new),
+            back,
+            entries: self.entries,
+            hooks: self.hooks,
+            set: self.set,
+            made,
+        })
+    }
+}
+
+/// The credentials of a file before and after.
+pub(crate) fn both(secrets: &Secrets, before: &Value, after: &Value) -> Vec<String> {
+    let mut all = secrets.of(before);
+    for secret in secrets.of(after) {
+        if !all.contains(&secret) {
+            all.push(secret);
+        }
+    }
+    all.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    all
+}
+
+/// Puts a layer into the ledger.
+pub(crate) fn push(
+    ledger: &mut Ledger,
+    host: &str,
+    file: &ConfigFile,
+    made_dirs: Vec<PathBuf>,
+    layer: Layer,
+) {
+    let same = |record: &&mut FileRecord| record.path == file.path && record.host == host;
+    if let Some(record) = ledger.files.iter_mut().find(same) {
+        for dir in made_dirs {
+            if !record.made_dirs.contains(&dir) {
+                record.made_dirs.push(dir);
+            }
+        }
+        record.layers.push(layer);
+        return;
+    }
+    ledger.files.push(FileRecord {
+        path: file.path.clone(),
+        host: host.into(),
+        scope: file.scope,
+        format: file.format,
+        role: file.role,
+        made_dirs,
+        layers: vec![layer],
+    });
+}
+
+/// For which project a file of a scope counts.
+pub(crate) fn project_of(scope: Scope, project: &Path) -> Option<PathBuf> {
+    (!super::held::is_of_user(scope)).then(|| project.to_path_buf())
+}
+
+/// Carries a host's actions out on the desk, a layer for each file and scope; what could not be done is told by its line.
+pub(crate) fn carry_out(
+    desk: &mut Desk,
+    ledger: &mut Ledger,
+    owner: Owner<'_>,
+    actions: Vec<Action>,
+    secrets: &Secrets,
+) -> Vec<(Line, String)> {
+    let mut failed = Vec::new();
+    let mut groups: Vec<(ConfigFile, Vec<Action>)> = Vec::new();
+    for action in actions {
+        let same = |(file, _): &&mut (ConfigFile, Vec<Action>)| {
+            file.path == action.file.path && file.scope == action.file.scope
+        };
+        match groups.iter_mut().find(same) {
+            Some((_, group)) => group.push(action),
+            None => groups.push((action.file.clone(), vec![action])),
+        }
+    }
+    for (file, group) in groups {
+        let sheet = desk.sheet(&file);
+        let (old, old_value) = (sheet.now.clone(), sheet.value().clone());
+        let mut draft = Draft::default();
+        for action in group {
+            match action.what {
+                What::Own(text) => sheet.replace_own(Some(text.into_bytes())),
+                What::Edits { edits, entry, hooks } => match sheet.edit(&edits) {
+                    Ok(made) => {
+                        draft.made.extend(made);
+                        draft.entries.extend(entry);
+                        draft.hooks.extend(hooks);
+                    }
+                    Err(why) => failed.push((action.line, why)),
+                },
+            }
+        }
+        if sheet.now == old {
+            continue;
+        }
+        let before = Text { bytes: old.as_deref(), value: &old_value };
+        let after = Text { bytes: sheet.now.as_deref(), value: sheet.value() };
+        let made_dirs = if old.is_none() { missing_dirs(&file.path) } else { Vec::new() };
+        if let Some(layer) =
+            draft.layer(project_of(file.scope, owner.project), owner.now, before, after, secrets)
+        {
+            push(ledger, owner.host, &file, made_dirs, layer);
+        }
+    }
+    failed
+}

@@ -1,0 +1,95 @@
+//! Looking: everything that a finding may come from, as it is now. Nothing is changed here, and each look has a budget.
+
+mod control;
+mod hosts;
+mod hub;
+mod programs;
+mod projects;
+mod state;
+
+use super::{Report, VERSION};
+use crate::error::CommandError;
+use crate::home::{Home, block_on};
+use crate::project::here;
+use bir_control_client::{Seen, project_of};
+use bir_install::doctor::entries::{self, Entry};
+use bir_install::doctor::registered::Registered;
+use bir_install::doctor::{self as find, sorted};
+use bir_install::ledger::Ledger;
+use bir_install::operation::read_ledger;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// The file of an operation that is under way.
+const PENDING: &str = "pending.json";
+
+/// A wrapped server.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Wrapped {
+    #[serde(flatten)]
+    pub(super) entry: Entry,
+    /// When a proxy of it came last, ms since the Unix epoch.
+    pub(super) registered_at: Option<u64>,
+}
+
+/// Looks at everything.
+pub(super) fn look(home: &Home) -> Result<Report, CommandError> {
+    let here = here()?;
+    let here = here.canonicalize().unwrap_or(here);
+    let project = project_of(&here);
+    let state_dir = &home.dir;
+    let (ledger, unreadable) = match read_ledger(state_dir) {
+        Ok(ledger) => (ledger, None),
+        Err(e) => (Ledger::default(), Some(e.to_string())),
+    };
+    let pending = Some(state_dir.join(PENDING)).filter(|file| file.symlink_metadata().is_ok());
+    let hosts = hosts::look(&project, &ledger);
+    let (control, hub) = block_on(async { Ok(tokio::join!(control::look(state_dir), hub::look(home))) })?;
+    let set_up = projects::covering(state_dir, &here);
+    let seen = Seen::read(state_dir);
+
+    let mut findings = find::ledger::whole(pending.as_deref(), unreadable.as_deref());
+    findings.extend(find::state::findings(&state::look(home)));
+    findings.extend(hosts.broken);
+    findings.extend(find::ledger::findings(&ledger, &hosts::now));
+    findings.extend(find::program::findings(&hosts.uses, VERSION));
+    findings.extend(entries::findings(&hosts.entries));
+    if let Some(project) = &set_up {
+        let none = std::collections::BTreeMap::new();
+        findings.extend(find::registered::findings(
+            &hosts.entries,
+            &Registered {
+                project,
+                seen: &seen,
+                bypassed: control.bypassed.get(project).unwrap_or(&none),
+                wrapped_at: &|entry| wrapped_at(&ledger, entry),
+            },
+        ));
+    }
+    findings.extend(find::names::findings(&hosts.entries, &hub.tools));
+    findings.extend(find::hooks::findings(&hosts.hooks, &hosts.entries, set_up.is_some()));
+    findings.extend(find::hooks::untrusted(&hosts.trusted));
+    findings.extend(find::projects::findings(&projects::look(state_dir, &here, &ledger, &hosts.hooks)));
+    findings.extend(find::control::findings(&control.observed, VERSION));
+    findings.extend(find::hub::findings(&hub.hub));
+
+    let registered =
+        |entry: &Entry| seen.registration(set_up.as_deref()?, &entry.server).map(|proxy| proxy.at);
+    let wrapped = hosts.entries.iter().filter(|entry| entry.proxy.is_some());
+    let wrapped = wrapped.map(|entry| Wrapped { entry: entry.clone(), registered_at: registered(entry) });
+    Ok(Report { project, findings: sorted(findings), wrapped: wrapped.collect(), hooks: hosts.hooks })
+}
+
+/// When we wrapped an entry.
+fn wrapped_at(ledger: &Ledger, entry: &Entry) -> Option<u64> {
+    let files = ledger.files.iter().filter(|file| file.path == entry.file && file.host == entry.host);
+    let layers = files.flat_map(|file| &file.layers);
+    let ours = layers.filter(|layer| layer.entries.iter().any(|one| one.server == entry.server));
+    ours.map(|layer| layer.at).max()
+}
+
+/// The home directory of the user, as hosts look for it.
+fn user_home() -> Option<PathBuf> {
+    std::env::home_dir().filter(|home| home.is_absolute())
+}

@@ -1,0 +1,96 @@
+//! What every command that installs stands on: the state directory, the person's home, the host modules, and what a crash had left.
+
+use crate::error::CommandError;
+use crate::home::Home;
+use crate::out::time;
+use crate::project::here;
+use crate::say;
+use bir_control_client::project_of;
+use bir_hosts::Host;
+use bir_hosts::config::{Machine, System};
+use bir_install::ledger::Ledger;
+use bir_install::operation::{CommitError, Operation, commit, read_ledger, repair};
+use bir_install::survey::{Modules, Survey, survey};
+use bir_install::undo::ByEntries;
+use std::path::{Path, PathBuf};
+
+/// It.
+pub(crate) struct Ground {
+    pub(crate) home: Home,
+    /// The person's home directory.
+    pub(crate) user: PathBuf,
+    pub(crate) modules: Modules<'static>,
+    /// What a crash had left, in words.
+    pub(crate) repaired: Option<String>,
+}
+
+impl Ground {
+    /// Finds it, and mends what a crash had left, which is said.
+    ///
+    /// # Errors
+    ///
+    /// The environment does not say where things are; what was left cannot be mended.
+    pub(crate) fn find() -> Result<Self, CommandError> {
+        let home = Home::find()?;
+        let user = std::env::home_dir().filter(|user| user.is_absolute()).ok_or_else(|| {
+            CommandError::failed("it is not known where your hosts keep their files; set HOME")
+        })?;
+        let modules = Modules::all();
+        let repaired =
+            if home.dir.is_dir() { repair(&home.dir, &ByEntries(&modules)).map_err(failed)? } else { None };
+        if let Some(what) = &repaired {
+            say(format_args!("note: {what}"));
+        }
+        Ok(Self { home, user, modules, repaired })
+    }
+
+    /// The project of a directory, else of the working directory.
+    pub(crate) fn project(&self, dir: Option<&Path>) -> Result<PathBuf, CommandError> {
+        let Some(dir) = dir else { return Ok(project_of(&here()?)) };
+        if dir.is_dir() {
+            return Ok(project_of(dir));
+        }
+        Err(CommandError::failed(format!("there is no directory {}", dir.display())))
+    }
+
+    /// The ledger.
+    pub(crate) fn ledger(&self) -> Result<Ledger, CommandError> {
+        read_ledger(&self.home.dir).map_err(failed)
+    }
+
+    /// Reads the hosts' files.
+    pub(crate) fn survey(&self, project: &Path, hosts: &[Host], configs: &[PathBuf]) -> Survey {
+        self.with_machine(|machine| survey(&self.modules, machine, project, hosts, configs))
+    }
+
+    /// This machine, as the host modules see it.
+    pub(crate) fn with_machine<T>(&self, what: impl FnOnce(&Machine<'_>) -> T) -> T {
+        let system = if cfg!(windows) {
+            System::Windows
+        } else if cfg!(target_os = "macos") {
+            System::MacOs
+        } else {
+            System::Linux
+        };
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        what(&Machine { home: self.user.clone(), system, variable: &variable })
+    }
+
+    /// ms since the Unix epoch.
+    pub(crate) fn now(&self) -> u64 {
+        time::now_ms()
+    }
+
+    /// Carries an operation out.
+    pub(crate) fn commit(&self, operation: &Operation) -> Result<(), CommitError> {
+        commit(&self.home.dir, operation, &ByEntries(&self.modules))
+    }
+}
+
+/// A failure for a person.
+pub(crate) fn failed(e: CommitError) -> CommandError {
+    CommandError::failed(match e {
+        e @ CommitError::Write { .. } => format!("{e}; nothing was changed"),
+        e => e.to_string(),
+    })
+}

@@ -1,0 +1,100 @@
+//! `bir uninstall`.
+
+use super::args::UninstallArgs;
+use super::carry::{self, Command, Planned};
+use super::ground::Ground;
+use super::{purge, text};
+use crate::error::CommandError;
+use crate::say;
+use bir_control_client::projects;
+use bir_install::plan::{Outcome, Plan};
+use bir_install::undo::{Out, undo, without_replay};
+use std::path::Path;
+
+/// Takes out.
+pub(crate) fn run(args: &UninstallArgs) -> Result<(), CommandError> {
+    let ground = Ground::find()?;
+    let project = ground.project(args.dir.as_deref()).or_else(|e| gone(args, e))?;
+    let command = Command {
+        name: "bir uninstall",
+        dry_run: args.dry_run,
+        yes: args.yes,
+        json: args.json,
+        question: "Carry this out?",
+    };
+    let done = if args.replay {
+        let plan = || {
+            let mut plan = without_replay(&ground.ledger()?, &project);
+            let what = if plan.changes() {
+                "the wish for replay is taken out"
+            } else {
+                "replay was not asked for here"
+            };
+            plan.notes.push(what.into());
+            Ok(Planned { plan, no_host: false })
+        };
+        carry::out(&ground, &command, &plan, &|_| Ok(()))?
+    } else {
+        let out = Out { project: project.clone(), all: args.all || args.purge, hosts: args.hosts.clone() };
+        let plan = || {
+            let ledger = ground.ledger()?;
+            let mut plan = undo(&ground.modules, &ledger, &out);
+            let others: Vec<_> =
+                plan.operation.ledger.projects.keys().filter(|other| **other != project).collect();
+            if let Some(other) =
+                others.first().filter(|_| !out.all && !plan.operation.ledger.files.is_empty())
+            {
+                let more =
+                    if others.len() > 1 { format!(" and {} more", others.len() - 1) } else { String::new() };
+                let text = format!(
+                    "{}{more} is still installed, so what counts everywhere stays; `bir uninstall --all` takes out everything",
+                    other.display()
+                );
+                plan.notes.push(text);
+            }
+            Ok(Planned { plan, no_host: false })
+        };
+        carry::out(&ground, &command, &plan, &|plan| take_out(&ground, plan))?
+    };
+    if let Some(plan) = &done {
+        if args.json {
+            crate::out::json(&text::json(plan, true))?;
+        } else {
+            say(text::summary(plan));
+        }
+        left(plan);
+    }
+    if args.purge && !args.dry_run { purge::run(&ground, args) } else { Ok(()) }
+}
+
+/// The project of a directory that is not there any more.
+fn gone(args: &UninstallArgs, e: CommandError) -> Result<std::path::PathBuf, CommandError> {
+    let dir = args.dir.as_deref().ok_or(e)?;
+    std::path::absolute(dir)
+        .map_err(|e| CommandError::failed(format!("`{}` is no directory: {e}", dir.display())))
+}
+
+/// Before the files change, so that a crash leaves nothing that only this would have taken out.
+fn take_out(ground: &Ground, plan: &Plan) -> Result<(), CommandError> {
+    let failed = |project: &Path, e| {
+        CommandError::failed(format!("cannot take {} out: {e}; nothing was changed", project.display()))
+    };
+    for project in &plan.take_out {
+        projects::remove(&ground.home.dir, project).map_err(|e| failed(project, e))?;
+    }
+    Ok(())
+}
+
+/// What a person has to look at.
+fn left(plan: &Plan) {
+    let is_left = |outcome: &Outcome| matches!(outcome, Outcome::Left(refusal) if refusal.code != "gone");
+    let servers = plan.servers.iter().filter(|line| is_left(&line.outcome)).map(|line| &line.file);
+    let mut files: Vec<_> = servers
+        .chain(plan.hooks.iter().filter(|line| is_left(&line.outcome)).map(|line| &line.file))
+        .collect();
+    files.sort();
+    files.dedup();
+    for file in files {
+        say(format_args!("note: not everything in {} is as it was; see the plan above", file.display()));
+    }
+}

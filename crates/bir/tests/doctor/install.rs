@@ -1,0 +1,44 @@
+//! Installs that were interrupted, a ledger and files of hosts that cannot be read.
+
+use crate::patient::Patient;
+use bir_install::ledger::{Hash, Ledger, VERSION};
+use serde_json::json;
+
+#[test]
+fn an_install_died_in_the_middle() {
+    let patient = Patient::healthy();
+    let file = patient.home.join(".cursor/mcp.json");
+    let (before, after) = ("{}\n", "{\"mcpServers\": {}}\n");
+    patient.write(&file, after);
+    let hash = |text: &str| Hash::of(text.as_bytes());
+    let pending = json!({
+        "version": 1, "id": "0", "kind": "install", "madeDirs": [], "emptyDirs": [],
+        "files": [{"path": file, "real": file, "before": hash(before), "after": hash(after), "mend": [{"text": before}]}],
+        "ledger": Ledger { version: VERSION, revision: "r".into(), ..Ledger::default() },
+    });
+    patient.write(&patient.state().join("pending.json"), &pending.to_string());
+    patient.finds(&["install-interrupted"]);
+    patient.is_mended();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before, "what had been written is taken back");
+}
+
+#[test]
+fn the_ledger_cannot_be_read() {
+    let patient = Patient::healthy();
+    let ledger = patient.state().join("installed.json");
+    patient.write(&ledger, "{");
+    patient.finds(&["ledger-broken"]);
+    patient.write(&ledger, r#"{"version": 99}"#);
+    patient.finds(&["ledger-broken"]);
+}
+
+#[test]
+fn a_file_of_a_host_cannot_be_read() {
+    let patient = Patient::healthy();
+    patient.write(&patient.claude(), "{\"mcpServers\": {");
+    let report = patient.finds(&["file-broken"]);
+    assert_eq!(report["findings"][0]["file"], patient.claude().to_str().unwrap());
+    // The ledger knows it, too, and it is told once.
+    patient.ledger(vec![patient.record(&patient.claude(), patient.local_place(), None, 1)]);
+    patient.finds(&["file-broken"]);
+}
