@@ -17,7 +17,7 @@ mod carry;
 mod change;
 #[cfg(test)]
 pub(crate) mod check;
-mod claude_code;
+pub mod claude_code;
 mod claude_desktop;
 mod cline;
 mod codex;

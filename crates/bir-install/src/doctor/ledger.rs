@@ -1,7 +1,7 @@
 //! The ledger against the files: is what we wrote still there, and was it written whole?
 
 use super::{Code, Finding};
-use crate::ledger::{EntryRecord, FileRecord, Ledger};
+use crate::ledger::{EntryRecord, FileRecord, HookRecord, Ledger};
 use crate::plan::held::{is_wrapped, locate};
 use bir_hosts::config::Role;
 use bir_model::Place;
@@ -85,7 +85,13 @@ fn missing(file: &FileRecord, value: &Value) -> Vec<Finding> {
             )
         })
         .collect();
-    let hooks = file.layers.iter().flat_map(|layer| &layer.hooks);
+    // Where hooks were installed again, those of the last time are there and no older ones.
+    let again = |at: usize, hook: &HookRecord| {
+        file.layers.iter().skip(at + 1).any(|later| later.hooks.iter().any(|other| other.to == hook.to))
+    };
+    let hooks =
+        file.layers.iter().enumerate().flat_map(|(at, layer)| layer.hooks.iter().map(move |hook| (at, hook)));
+    let hooks = hooks.filter(|(at, hook)| !again(*at, hook)).map(|(_, hook)| hook);
     let is_there = |to: &Place, hook: &Value| {
         to.of(value).and_then(Value::as_array).is_some_and(|all| all.contains(hook))
     };
@@ -131,7 +137,7 @@ pub fn whole(pending: Option<&Path>, unreadable: Option<&str>) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Hash, HookRecord, Layer};
+    use crate::ledger::{Hash, Layer};
     use bir_hosts::config::Scope;
     use bir_model::Format;
     use serde_json::json;
@@ -215,6 +221,11 @@ mod tests {
         assert_eq!(codes(hooks(), &Now::Says(json!({"hooks": {"Stop": [1, ours]}}))), []);
         assert_eq!(codes(hooks(), &Now::Says(json!({"hooks": {"Stop": [1]}}))), [Code::EntryGone]);
         assert_eq!(codes(hooks(), &Now::Says(json!([]))), [Code::EntryGone]);
+        // Installed again after an upgrade: the older ones are gone, as they should be.
+        let (mut again, newer) = (hooks(), json!({"command": "/new/bir-hooks"}));
+        again.layers.extend(file(Role::Hooks, &[], &[(to.clone(), newer.clone())]).layers);
+        assert_eq!(codes(again.clone(), &Now::Says(json!({"hooks": {"Stop": [newer]}}))), []);
+        assert_eq!(codes(again, &Now::Says(json!({"hooks": {"Stop": [ours]}}))), [Code::EntryGone]);
     }
 
     #[test]

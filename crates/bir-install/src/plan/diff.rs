@@ -159,7 +159,14 @@ fn rendered(place: &Place, value: &Value, format: Format) -> String {
             Some(Step::Key(key)) => format!("{}: ", Value::from(key.as_str())),
             _ => String::new(),
         };
-        format!("{key}{value:#}\n")
+        match value {
+            // Elements of a list (hooks) are one line each: what counts is which there are.
+            Value::Array(items) => {
+                let lines: String = items.iter().map(|item| format!("  {item}\n")).collect();
+                format!("{key}[\n{lines}]\n")
+            }
+            _ => format!("{key}{value:#}\n"),
+        }
     };
     if matches!(format, Format::Json | Format::Jsonc) {
         return json();

@@ -16,6 +16,7 @@ pub(crate) mod process;
 pub(crate) mod status;
 mod ticket;
 pub(crate) mod up;
+mod wrapped;
 
 use bir_record::hub::{Destination, EmbeddedHub, Health, HubClient, Origin};
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! `bir status`: the hub, what waits for it, the control server, whether anything is recorded.
 
 use super::up::elsewhere;
+use super::wrapped::Wrapped;
 use super::{Embedded, embedded, ticket};
 use crate::control::report::Bound;
 use crate::error::CommandError;
@@ -59,6 +60,8 @@ pub(crate) fn run(args: &StatusArgs) -> Result<(), CommandError> {
     let home = Home::find()?;
     let (hub, bound) = block_on(async { Ok(tokio::join!(look(&home), Bound::look(&home.dir))) })?;
     let hub = hub?;
+    // What a crash has left is mended by whoever comes next; without a state directory there is nothing to be left.
+    let wrapped = Wrapped::look(&home);
     let spool = home.spool().stats();
     let off = match (switch(&home.dir), &home.unclear) {
         (by @ Off::Everywhere(_), _) => by,
@@ -66,11 +69,12 @@ pub(crate) fn run(args: &StatusArgs) -> Result<(), CommandError> {
         (off, None) => off,
     };
     if args.json {
-        return Ok(out::json(&as_json(&home, &hub, &spool, &off, &bound))?);
+        return Ok(out::json(&as_json(&home, &hub, &spool, &off, &bound, &wrapped))?);
     }
     let (zone, here) = (TimeZone::system(), off::is_off());
     let mut page = page(&hub, &spool, &off, here, home.has_runs(), &zone);
     bound.lines(&zone).into_iter().for_each(|(name, value)| field(&mut page, name, &value));
+    wrapped.lines().into_iter().for_each(|(name, value)| field(&mut page, name, &value));
     Ok(out::print(&page)?)
 }
 
@@ -139,7 +143,7 @@ pub(crate) fn switch(dir: &Path) -> Off {
     }
 }
 
-fn as_json(home: &Home, hub: &Hub, spool: &SpoolStats, off: &Off, bound: &Bound) -> Value {
+fn as_json(home: &Home, hub: &Hub, spool: &SpoolStats, off: &Off, bound: &Bound, wrapped: &Wrapped) -> Value {
     let (everywhere, by, directories) = match off {
         Off::No => (false, None, Vec::new()),
         Off::Everywhere(by) => (true, Some(*by), Vec::new()),
@@ -157,6 +161,7 @@ fn as_json(home: &Home, hub: &Hub, spool: &SpoolStats, off: &Off, bound: &Bound)
         "spool": { "runs": spool.runs, "segments": spool.segments, "bytes": spool.bytes, "oldest": spool.oldest },
         "off": { "everywhere": everywhere, "by": by, "why": why, "directories": directories, "here": everywhere || off::is_off() },
         "bound": bound.json(),
+        "installed": wrapped.json(),
         "lastRun": hub.last,
     })
 }

@@ -50,7 +50,7 @@ pub(super) fn out(
                 }
                 out::print(&text::page(&plan, &ground.user, out::columns()))?;
             }
-            accept(command, &plan)?;
+            accept(ground, command, &plan)?;
             accepted = Some(page);
         }
         ground.home.ensure()?;
@@ -70,7 +70,7 @@ pub(super) fn out(
 /// What is not carried out.
 fn show(ground: &Ground, command: &Command, plan: &Plan, no_host: bool) -> Result<(), CommandError> {
     if command.json {
-        let mut object = text::json(plan, false);
+        let mut object = ground.told(plan, false);
         if command.dry_run {
             object["diff"] = text::json_diff(plan);
         }
@@ -90,13 +90,13 @@ fn show(ground: &Ground, command: &Command, plan: &Plan, no_host: bool) -> Resul
 }
 
 /// Whether it is to be carried out; an error where it is not.
-fn accept(command: &Command, plan: &Plan) -> Result<(), CommandError> {
+fn accept(ground: &Ground, command: &Command, plan: &Plan) -> Result<(), CommandError> {
     if command.yes {
         return Ok(());
     }
     if command.json || !ask::can() {
         if command.json {
-            out::json(&text::json(plan, false))?;
+            out::json(&ground.told(plan, false))?;
         }
         say(format_args!("{}: nothing was changed; `--yes` carries this out", command.name));
         return Err(CommandError::Nothing);

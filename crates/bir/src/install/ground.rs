@@ -1,5 +1,6 @@
 //! What every command that installs stands on: the state directory, the person's home, the host modules, and what a crash had left.
 
+use super::text;
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::out::time;
@@ -10,8 +11,10 @@ use bir_hosts::Host;
 use bir_hosts::config::{Machine, System};
 use bir_install::ledger::Ledger;
 use bir_install::operation::{CommitError, Operation, commit, read_ledger, repair};
+use bir_install::plan::Plan;
 use bir_install::survey::{Modules, Survey, survey};
 use bir_install::undo::ByEntries;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// It.
@@ -21,7 +24,7 @@ pub(crate) struct Ground {
     pub(crate) user: PathBuf,
     pub(crate) modules: Modules<'static>,
     /// What a crash had left, in words.
-    pub(crate) repaired: Option<String>,
+    repaired: Option<String>,
 }
 
 impl Ground {
@@ -76,6 +79,13 @@ impl Ground {
         what(&Machine { home: self.user.clone(), system, variable: &variable })
     }
 
+    /// A plan for programs. `done`: it was carried out.
+    pub(crate) fn told(&self, plan: &Plan, done: bool) -> Value {
+        let mut object = text::json(plan, done);
+        object["repaired"] = self.repaired.clone().into();
+        object
+    }
+
     /// ms since the Unix epoch.
     pub(crate) fn now(&self) -> u64 {
         time::now_ms()
@@ -85,6 +95,14 @@ impl Ground {
     pub(crate) fn commit(&self, operation: &Operation) -> Result<(), CommitError> {
         commit(&self.home.dir, operation, &ByEntries(&self.modules))
     }
+}
+
+/// Mends what a crash had left, and says what that was. Where there is no state directory, none is made.
+pub(crate) fn mended(state_dir: &Path) -> Result<Option<String>, CommitError> {
+    if !state_dir.is_dir() {
+        return Ok(None);
+    }
+    repair(state_dir, &ByEntries(&Modules::all()))
 }
 
 /// A failure for a person.

@@ -19,7 +19,7 @@ mod trust;
 mod uninstall;
 
 pub(crate) use args::{InstallArgs, SetupArgs, UninstallArgs};
-pub(crate) use ground::Ground;
+pub(crate) use ground::{Ground, mended};
 pub(crate) use setup::run as setup;
 pub(crate) use uninstall::run as uninstall;
 
@@ -84,7 +84,7 @@ fn after(ground: &Ground, args: &InstallArgs, plan: &Plan) -> Result<(), Command
             Ok(count) => json!({ "given": true, "hooks": count }),
             Err(why) => json!({ "given": false, "why": why }),
         });
-        let mut object = text::json(plan, true);
+        let mut object = ground.told(plan, true);
         object["trusted"] = told.unwrap_or_default();
         crate::out::json(&object)?;
     }

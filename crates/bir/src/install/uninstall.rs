@@ -58,7 +58,7 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<(), CommandError> {
     };
     if let Some(plan) = &done {
         if args.json {
-            crate::out::json(&text::json(plan, true))?;
+            crate::out::json(&ground.told(plan, true))?;
         } else {
             say(text::summary(plan));
         }

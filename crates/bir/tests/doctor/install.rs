@@ -42,3 +42,28 @@ fn a_file_of_a_host_cannot_be_read() {
     patient.ledger(vec![patient.record(&patient.claude(), patient.local_place(), None, 1)]);
     patient.finds(&["file-broken"]);
 }
+
+#[test]
+fn an_upgrade_moved_the_programs_and_fix_installs_as_much_again() {
+    let mut patient = Patient::untouched();
+    let (old, new) = (patient.home.join("old"), patient.home.join("new"));
+    std::fs::create_dir_all(&old).unwrap();
+    std::fs::copy(&patient.bir, old.join("bir")).unwrap();
+    for name in ["bir-proxy", "bir-hooks"] {
+        std::os::unix::fs::symlink(bir_testkit::bins::bin(name, name).unwrap(), old.join(name)).unwrap();
+    }
+    patient.local_server("files", &Patient::plain("npx"));
+    patient.local_server("other", &Patient::plain("uvx"));
+    patient.bir = old.join("bir");
+    let (status, out, err) = patient.bir(&["install", "--yes", "--host", "claude-code", "--server", "files"]);
+    assert_eq!(status, Some(0), "{out}{err}");
+    patient.finds(&[]);
+
+    std::fs::rename(&old, &new).unwrap();
+    patient.bir = new.join("bir");
+    patient.finds(&["dead-path", "dead-path"]);
+    let report = patient.is_mended();
+    let wrapped = report["wrapped"].as_array().unwrap();
+    assert_eq!((wrapped.len(), &wrapped[0]["server"]), (1, &"files".into()), "the other one stays as it was");
+    assert_eq!(wrapped[0]["proxy"], new.join("bir-proxy").to_str().unwrap());
+}
