@@ -18,7 +18,7 @@ impl Modules<'static> {
     /// Those that there are.
     #[must_use]
     pub fn all() -> Self {
-        Self { hosts: Host::ALL.into_iter().filter_map(config::of).collect() }
+        Self { hosts: Host::ALL.into_iter().map(config::of).collect() }
     }
 }
 
