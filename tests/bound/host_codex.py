@@ -57,8 +57,8 @@ class Codex(host_session.Host):
     def shell(self, command, hook=False):
         return {"name": "exec_command", "arguments": {"command" if hook else "cmd": command}}
 
-    def call(self, tool, arguments):
-        return {"namespace": f"mcp__{host_session.SERVER}", "name": tool, "arguments": arguments}
+    def call(self, tool, arguments, server=host_session.SERVER):
+        return {"namespace": f"mcp__{server}", "name": tool, "arguments": arguments}
 
 
 # Seconds that the app server may take for an answer.

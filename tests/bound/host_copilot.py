@@ -36,8 +36,8 @@ class Copilot(host_session.Host):
     def shell(self, command, hook=False):
         return {"name": "bash", "arguments": {"command": command, "description": "a command"}}
 
-    def call(self, tool, arguments):
-        return {"name": f"{host_session.SERVER}-{tool}", "arguments": arguments}
+    def call(self, tool, arguments, server=host_session.SERVER):
+        return {"name": f"{server}-{tool}", "arguments": arguments}
 
 
 def run(report, opt):

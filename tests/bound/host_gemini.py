@@ -40,8 +40,8 @@ class Gemini(host_session.Host):
     def shell(self, command, hook=False):
         return {"name": "run_shell_command", "arguments": {"command": command}}
 
-    def call(self, tool, arguments):
-        return {"name": f"mcp_{host_session.SERVER}_{tool}", "arguments": arguments}
+    def call(self, tool, arguments, server=host_session.SERVER):
+        return {"name": f"mcp_{server}_{tool}", "arguments": arguments}
 
 
 def run(report, opt):

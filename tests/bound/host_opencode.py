@@ -56,8 +56,8 @@ class Opencode(host_session.Host):
     def shell(self, command, hook=False):
         return {"name": "bash", "arguments": {"command": command, "description": "a command"}}
 
-    def call(self, tool, arguments):
-        return {"name": f"{host_session.SERVER}_{tool}", "arguments": arguments}
+    def call(self, tool, arguments, server=host_session.SERVER):
+        return {"name": f"{server}_{tool}", "arguments": arguments}
 
 
 def run(report, opt):

@@ -141,11 +141,11 @@ def turn(home, host, model, prompt, number):
 
 
 def plan(host, steps):
-    """Steps in neutral words, as the host's model says them. A call is ("shell", command) or (tool, arguments)."""
+    """Steps in neutral words, as the host's model says them. A call is ("shell", command), (tool, arguments) or (tool, arguments, server)."""
     def say(step):
         if isinstance(step, str):
             return {"text": step}
-        return {"calls": [host.shell(what) if tool == "shell" else host.call(tool, what) for tool, what in step]}
+        return {"calls": [host.shell(what) if tool == "shell" else host.call(tool, what, *server) for tool, what, *server in step]}
     return [say(step) for step in steps]
 
 
