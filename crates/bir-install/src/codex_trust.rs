@@ -11,6 +11,9 @@
 //! a layer of the ledger, so that it goes as it came.
 
 mod server;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests;
 mod wanted;
 
 pub use server::{BUDGET, TrustError};
@@ -66,7 +69,7 @@ impl Given {
 /// [`TrustError`]: our hooks are not all trusted.
 pub fn give(program: &Path, wanted: &Wanted) -> Result<Given, TrustError> {
     let before = std::fs::read(&wanted.config).ok();
-    let trusted = server::trust(program, wanted)?;
+    let trusted = server::trust(program, wanted, BUDGET)?;
     let after = std::fs::read(&wanted.config).ok();
     let member = |(key, hash): (String, String)| SetRecord {
         at: Place::keys(["hooks", "state"]).key(key),

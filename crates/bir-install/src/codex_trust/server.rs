@@ -48,8 +48,12 @@ struct Listed {
 }
 
 /// Trusts our hooks, and says which key got which hash; those that were trusted already are not among them.
-pub(super) fn trust(program: &Path, wanted: &Wanted) -> Result<Vec<(String, String)>, TrustError> {
-    let mut server = Server::introduced(program, wanted)?;
+pub(super) fn trust(
+    program: &Path,
+    wanted: &Wanted,
+    budget: Duration,
+) -> Result<Vec<(String, String)>, TrustError> {
+    let mut server = Server::introduced(program, wanted, budget)?;
     let listed = server.ours(wanted)?;
     if listed.is_empty() {
         return Err(TrustError::NotListed);
@@ -71,7 +75,7 @@ pub(super) fn trust(program: &Path, wanted: &Wanted) -> Result<Vec<(String, Stri
 
 /// Which key would have to have which hash, for each of our hooks that it lists. Nothing is changed.
 pub(super) fn hashes(program: &Path, wanted: &Wanted) -> Result<Vec<(String, String)>, TrustError> {
-    let listed = Server::introduced(program, wanted)?.ours(wanted)?;
+    let listed = Server::introduced(program, wanted, BUDGET)?.ours(wanted)?;
     Ok(listed.into_iter().map(|hook| (hook.key, hook.hash)).collect())
 }
 
@@ -85,7 +89,7 @@ struct Server {
 }
 
 impl Server {
-    fn start(program: &Path, project: &Path) -> Result<Self, TrustError> {
+    fn start(program: &Path, project: &Path, budget: Duration) -> Result<Self, TrustError> {
         let mut command = Command::new(program);
         command.arg("app-server").current_dir(project);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -95,7 +99,7 @@ impl Server {
         let mut child = command.spawn().map_err(TrustError::Start)?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let (sender, lines) = channel();
-        let server = Self { child, stdin, lines, until: Instant::now() + BUDGET, asked: 0 };
+        let server = Self { child, stdin, lines, until: Instant::now() + budget, asked: 0 };
         let stdout = stdout.ok_or(TrustError::Ended)?;
         let reader = move || {
             let mut reader = BufReader::new(stdout);
@@ -115,8 +119,8 @@ impl Server {
     }
 
     /// One that knows who asks.
-    fn introduced(program: &Path, wanted: &Wanted) -> Result<Self, TrustError> {
-        let mut server = Self::start(program, &wanted.project)?;
+    fn introduced(program: &Path, wanted: &Wanted, budget: Duration) -> Result<Self, TrustError> {
+        let mut server = Self::start(program, &wanted.project, budget)?;
         let client = json!({ "name": "bir", "title": "bir", "version": env!("CARGO_PKG_VERSION") });
         server.ask(
             "initialize",

@@ -79,7 +79,7 @@ fn changed(before: &Value, after: &Value, at: &Place, out: &mut Vec<Place>) {
         _ => None,
     };
     match (members(before), members(after)) {
-        (Some(a), Some(b)) if !is_entry && !(a.is_empty() && b.is_empty()) => {
+        (Some(a), Some(b)) if !(is_entry || a.is_empty() && b.is_empty()) => {
             let more = b.keys().filter(|key| !a.contains_key(*key));
             for key in a.keys().chain(more) {
                 let side = |of: &serde_json::Map<String, Value>| of.get(key).cloned().unwrap_or(Value::Null);
