@@ -1,5 +1,7 @@
 """A case in which every host has its files and no host's session is needed; it gives problems to its place, never stops at the first."""
 
+import traceback
+
 import configs
 from place import Place
 
@@ -13,6 +15,9 @@ def case(function):
             place.files = configs.every(place)
             place.before = place.picture()
             note = function(place) or ""
+        except Exception as why:
+            traceback.print_exc()
+            place.say(f"the test itself failed: {type(why).__name__}: {why}")
         finally:
             problems = place.close()
             kept = place.done(not problems)

@@ -28,16 +28,19 @@ def running(report, opt):
         hub = world.Hub(place)
         seat = part_claude.Seat(place, model)
         first = json.loads(place.text(part_claude.OWN))
-        between = {}
 
-        def act(what, *args):
+        def act(*args):
+            """A command between two turns: what the host had written before is there afterwards."""
             def do(_):
+                then = json.loads(place.text(part_claude.OWN))
                 place.must(*args)
-                between[what] = json.loads(place.text(part_claude.OWN))
+                now = json.loads(place.text(part_claude.OWN))
+                lost = [key for key in then if key not in now] + [key for key in then["projects"][place.project] if key not in now["projects"][place.project]]
+                place.check(not lost, f"lost from ~/.claude.json by `bir {args[0]}`: {lost}")
                 return True
-            return {"await": do, "what": what}
+            return {"await": do, "what": f"`bir {args[0]}`"}
 
-        session = seat.start(place.project, lines=[user("P-TURN-1 please"), turns(1), act("installed", "install", "--yes"), user("P-TURN-2 please"), turns(2)])
+        session = seat.start(place.project, lines=[user("P-TURN-1 please"), turns(1), act("install", "--yes"), user("P-TURN-2 please"), turns(2)])
         session.end(world.SESSION)
         session.kill()
         place.check(session.status == 0, f"the session ended with {session.status}")
@@ -45,20 +48,15 @@ def running(report, opt):
         after = json.loads(place.text(part_claude.OWN))
         local = after["projects"][place.project].get("mcpServers", {})
         kept = [n for n in SERVERS if os.path.basename(str(local.get(n, {}).get("command"))) == "bir-proxy"]
-        # The host writes the file from what it holds in memory; if it had forgotten our entries, nothing of its own may be missing for that.
-        lost = [key for key in {**first, **between.get("installed", {})} if key not in after]
-        place.check(not lost, f"lost from ~/.claude.json: {lost}")
         place.check(after["projects"].get("/home/mila/other") == first["projects"]["/home/mila/other"], "another project's entry has changed")
         place.must("install", "--yes")
         # Once more, and out while it runs.
-        session = seat.start(place.project, lines=[user("P-TURN-3 please"), turns(1), act("uninstalled", "uninstall", "--yes")])
+        session = seat.start(place.project, lines=[user("P-TURN-3 please"), turns(1), act("uninstall", "--yes")])
         session.end(world.SESSION)
         session.kill()
         place.check(session.status == 0, f"the second session ended with {session.status}")
         end = json.loads(place.text(part_claude.OWN))
         note = f" (the host kept {len(kept)} of {len(SERVERS)} entries that came while it ran)"
-        lost = [key for key in after if key not in end]
-        place.check(not lost, f"lost from ~/.claude.json by the uninstall: {lost}")
         if "bir-proxy" in place.text(part_claude.OWN):
             # Written back by the host from its memory; the next command takes it out.
             place.must("uninstall", "--yes", "--all")
@@ -77,8 +75,8 @@ def running(report, opt):
 
 
 class Writer:
-    """Writes a JSON file as Claude Code writes its own: reads it, changes something, and puts the whole in its place. It takes the lock that Claude
-    Code takes, a folder beside the file, where nobody else has it."""
+    """Writes a JSON file as Claude Code writes its own: reads it, changes something, and puts the whole in its place. What it once wrote and does not
+    find again, somebody has overwritten."""
 
     def __init__(self, path, every=0.004):
         self.path, self.every, self.count, self.missing = path, every, 0, []
@@ -90,10 +88,11 @@ class Writer:
         while not self.over.is_set():
             with open(self.path) as f:
                 value = json.load(f)
-            lost = [n for n in range(self.count) if f"n{n}" not in value.setdefault("written", {})]
+            written = value.setdefault("written", {})
+            lost = [n for n in range(self.count) if f"n{n}" not in written]
             if lost and not self.missing:
                 self.missing = lost
-            value["written"][f"n{self.count}"] = self.count
+            written[f"n{self.count}"] = self.count
             self.count += 1
             temporary = f"{self.path}.tmp.writer"
             with open(temporary, "w") as f:
@@ -114,7 +113,7 @@ def rewriting(place):
     try:
         for _ in range(TIMES):
             for command in ("install", "uninstall"):
-                status, out, err = place.here(command, "--yes", "--host", "claude-code", "--no-hooks")
+                status, out, err = place.here(command, "--yes", "--host", "claude-code", *(["--no-hooks"] if command == "install" else []))
                 # It may give up, if it says so.
                 busy += status != 0
                 place.check(status == 0 or "changed by another program" in out + err, f"{command} ended with {status}: {birtest.short(out + err, 200)}")

@@ -68,8 +68,12 @@ pub(crate) fn locate(document: &Value, entry: &EntryRecord) -> Option<Place> {
     };
     let list = Place(list.to_vec());
     let items = list.of(document)?.as_array()?;
-    let index =
-        items.iter().position(|item| item.get("name").and_then(Value::as_str) == Some(&entry.server))?;
+    let named = |item: &Value| item.get("name").and_then(Value::as_str) == Some(&entry.server);
+    // Two may have one name; one of them may be as it was already.
+    let index = items
+        .iter()
+        .position(|item| named(item) && is_wrapped(item))
+        .or_else(|| items.iter().position(named))?;
     Some(list.index(index))
 }
 

@@ -49,6 +49,14 @@ impl Secrets {
         let mut found = BTreeSet::new();
         structure(document, Kind::Plain, &mut found);
         self.by_rules("", document, &mut found);
+        // A text that is JSON is none as a whole, but what is in it: compact headers of an entry read as `BIR_UPSTREAM_HEADERS` does, and
+        // there would be no way back without such a secret.
+        for text in found.clone() {
+            if let Ok(inner @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(&text) {
+                leaves(&inner, &mut found);
+                found.remove(&text);
+            }
+        }
         let mut all: Vec<String> = found.into_iter().filter(|text| text.len() >= SHORTEST).collect();
         all.sort_by_key(|text| std::cmp::Reverse(text.len()));
         all
@@ -156,7 +164,7 @@ fn kind_of(key: &str) -> Kind {
     if is_environment || is_headers { Kind::Secret } else { Kind::Plain }
 }
 
-/// Every leaf is one. Of `NAME=VALUE` it is the value; of JSON in a text, each string in it as well.
+/// Every leaf is one. Of `NAME=VALUE` it is the value; of JSON in a text, each string in it.
 fn leaves(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => members.values().for_each(|value| leaves(value, found)),

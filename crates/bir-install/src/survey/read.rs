@@ -39,6 +39,10 @@ pub(crate) fn locked(path: &Path) -> Option<String> {
         Ok(meta) if meta.permissions().readonly() => {
             return Some("it is read-only; make it writable first".into());
         }
+        Ok(meta) if names(&meta) > 1 => {
+            let why = "it has several names (hard links), which replacing it would separate; put a copy in its place and run this again";
+            return Some(why.into());
+        }
         Ok(_) => {}
         Err(e) if e.kind() == ErrorKind::NotFound => {}
         Err(_) => return None,
@@ -49,6 +53,17 @@ pub(crate) fn locked(path: &Path) -> Option<String> {
     (!may_write(directory)).then(|| {
         format!("nothing can be written in {}; make that directory writable first", directory.display())
     })
+}
+
+/// How many names a file has.
+#[cfg(unix)]
+fn names(meta: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::nlink(meta)
+}
+
+#[cfg(not(unix))]
+fn names(_: &Metadata) -> u64 {
+    1
 }
 
 #[cfg(unix)]

@@ -167,19 +167,22 @@ fn permissions_stay_as_they_are() {
 }
 
 #[test]
-fn the_other_name_of_a_file_has_the_old_text_or_the_new_one() {
+fn a_file_with_another_name_is_left() {
     let home = Home::new();
     let file = home.put(AT, TEXT);
-    let other = home.place("~/backup.json");
-    std::fs::hard_link(&file, &other).unwrap();
-    home.carry_out(&home.plan(&asked())).unwrap();
-    let installed = std::fs::read(&file).unwrap();
-    assert_ne!(installed, TEXT);
-    let there = std::fs::read(&other).unwrap();
-    assert!(there == TEXT || there == installed, "the other name has half of it");
-    home.carry_out(&home.out(false)).unwrap();
+    std::fs::hard_link(&file, home.place("~/backup.json")).unwrap();
+    left(&home, "several names");
+}
+
+#[test]
+fn what_cannot_be_changed_does_not_hold_up_the_others() {
+    let home = Home::new();
+    let file = home.put(AT, TEXT);
+    std::fs::hard_link(&file, home.place("~/backup.json")).unwrap();
+    let other = home.put("~/.kiro/settings/mcp.json", b"{\"mcpServers\": {\"b\": {\"command\": \"node\"}}}");
+    home.carry_out(&home.plan(&Asked::default())).unwrap();
     assert_eq!(std::fs::read(&file).unwrap(), TEXT);
-    assert_eq!(std::fs::read(&other).unwrap(), TEXT);
+    assert!(String::from_utf8(std::fs::read(other).unwrap()).unwrap().contains("bir-proxy"));
 }
 
 #[test]

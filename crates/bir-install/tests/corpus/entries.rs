@@ -32,12 +32,6 @@ pub(crate) fn find<'t>(servers: &'t Tree, name: &str) -> Option<&'t Tree> {
         .or_else(|| servers.get(name))
 }
 
-/// Every server's name.
-pub(crate) fn names(servers: &Tree) -> Vec<String> {
-    let listed = servers.list().iter().filter_map(|entry| entry.get("name")?.as_text().map(str::to_owned));
-    listed.chain(servers.members().iter().map(|(name, _)| name.clone())).collect()
-}
-
 /// Program and arguments of an entry, whatever they are called.
 fn argv(entry: &Tree) -> Option<Vec<String>> {
     let texts = |tree: Option<&Tree>| {
@@ -68,6 +62,14 @@ fn variables(entry: &Tree) -> &[(String, Tree)] {
         .find_map(|key| entry.get(key))
         .map(Tree::members)
         .unwrap_or_default()
+}
+
+/// Equal; of a number that was copied its value counts, not how it is written.
+fn alike(a: &Tree, b: &Tree) -> bool {
+    match (a, b) {
+        (Tree::Number(a), Tree::Number(b)) => a == b || a.parse::<f64>().ok() == b.parse().ok(),
+        _ => a == b,
+    }
 }
 
 const ADDRESSES: [&str; 5] = ["url", "httpUrl", "serverUrl", "uri", "endpoint"];
@@ -114,7 +116,7 @@ pub(crate) fn wrong(name: &str, original: &Tree, wrapped: &Tree) -> Option<Strin
     }
     // Whatever else the entry said stays as it was.
     for (key, value) in original.members() {
-        if !SAID_OTHERWISE.contains(&key.as_str()) && wrapped.get(key) != Some(value) {
+        if !SAID_OTHERWISE.contains(&key.as_str()) && !wrapped.get(key).is_some_and(|now| alike(now, value)) {
             return said(&format!("{key} is not as it was"));
         }
     }

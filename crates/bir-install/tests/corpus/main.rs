@@ -170,7 +170,7 @@ fn one(row: &Row, problems: &mut Problems) {
             problems.check(home.picture() == before, || "something was changed".into());
         }
         Then::Identical => {
-            if installed(row, &home, &bytes, problems) {
+            if row.unread || installed(row, &home, &bytes, problems) {
                 again(&home, &asked, problems);
                 way_back(row, &home, &before, problems);
                 with_hooks(row, problems);
@@ -233,6 +233,9 @@ fn installed(row: &Row, home: &Home, bytes: &[u8], problems: &mut Problems) -> b
     let mut good = true;
     let mut expected = before.clone();
     let mut own = None;
+    if several_of_a_name(row) {
+        return every_element(row, &before, &after, problems);
+    }
     for name in &row.wrapped {
         let Some(original) = original(row, home, &before, name) else {
             return problems.check(false, || format!("{name} is in no place that the manifest knows"));
@@ -255,6 +258,27 @@ fn installed(row: &Row, home: &Home, bytes: &[u8], problems: &mut Problems) -> b
         });
     }
     comments(bytes, &std::fs::read(&path).unwrap(), problems);
+    good
+}
+
+/// Whether a list has two servers of one name.
+fn several_of_a_name(row: &Row) -> bool {
+    row.wrapped.iter().enumerate().any(|(at, name)| row.wrapped[..at].contains(name))
+}
+
+/// Each element of a list behind the proxy, by its index.
+fn every_element(row: &Row, before: &Tree, after: &Tree, problems: &mut Problems) -> bool {
+    let list = |document: &Tree| {
+        entries::servers(row.host(), document).map(|servers| servers.list().to_vec()).unwrap_or_default()
+    };
+    let (before, after) = (list(before), list(after));
+    let mut good = problems.check(before.len() == after.len() && before.len() == row.wrapped.len(), || {
+        "not every element is there".into()
+    });
+    for ((name, original), wrapped) in row.wrapped.iter().zip(&before).zip(&after) {
+        let wrong = entries::wrong(name, original, wrapped);
+        good &= problems.check(wrong.is_none(), || wrong.unwrap_or_default());
+    }
     good
 }
 
@@ -357,6 +381,7 @@ fn again(home: &Home, asked: &Asked, problems: &mut Problems) {
 
 /// Uninstalled, everything is as it was.
 fn way_back(
+    row: &Row,
     home: &Home,
     before: &std::collections::BTreeMap<std::path::PathBuf, Thing>,
     problems: &mut Problems,

@@ -42,6 +42,9 @@ pub(crate) struct Row {
     /// Files beside it, by their places.
     #[serde(default)]
     pub(crate) beside: BTreeMap<String, String>,
+    /// No other parser reads it: it is compared by its bytes alone.
+    #[serde(default)]
+    pub(crate) unread: bool,
     /// `--server`.
     #[serde(default)]
     pub(crate) servers: Vec<String>,

@@ -101,7 +101,7 @@ pub(crate) fn read(bytes: &[u8], format: Format) -> Result<Tree, String> {
         Format::Yaml if text.trim().is_empty() => Ok(Tree::Map(Vec::new())),
         Format::Yaml => {
             let options = serde_saphyr::options! {
-                non_finite_floats: serde_saphyr::NonFiniteFloatPolicy::Allow,
+                non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::AsString,
             };
             serde_saphyr::from_str_with_options(text, options).map_err(|e| e.to_string())
         }
