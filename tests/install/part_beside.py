@@ -78,7 +78,7 @@ class Writer:
     """Writes a JSON file as Claude Code writes its own: reads it, changes something, and puts the whole in its place. What it once wrote and does not
     find again, somebody has overwritten."""
 
-    def __init__(self, path, every=0.004):
+    def __init__(self, path, every=0.2):
         self.path, self.every, self.count, self.missing = path, every, 0, []
         self.over = threading.Event()
         self.thread = threading.Thread(target=self._write, daemon=True)
@@ -116,11 +116,11 @@ def rewriting(place):
                 status, out, err = place.here(command, "--yes", "--host", "claude-code", *(["--no-hooks"] if command == "install" else []))
                 # It may give up, if it says so.
                 busy += status != 0
-                place.check(status == 0 or "changed by another program" in out + err, f"{command} ended with {status}: {birtest.short(out + err, 200)}")
+                place.check(status == 0 or "go on changing the files" in out + err, f"{command} ended with {status}: {birtest.short(out + err, 200)}")
     finally:
         writer.stop()
     place.check(not writer.missing, f"{len(writer.missing)} of {writer.count} writes were overwritten, the first of them n{writer.missing[:1]}")
-    place.check(busy <= TIMES, f"{busy} of {2 * TIMES} commands gave up")
+    place.check(busy <= TIMES // 2, f"{busy} of {2 * TIMES} commands gave up")
     place.must("install", "--yes", "--host", "claude-code", "--no-hooks")
     place.must("uninstall", "--yes")
     end = json.loads(place.text(part_claude.OWN))
@@ -163,7 +163,7 @@ def two_at_once(place):
         told = at_once(place, *pair)
         for command, (status, said) in zip(pair, told):
             # Another one is at it, or was faster.
-            fair = status == 0 or "another `bir" in said or "changed by another program" in said
+            fair = status == 0 or "another `bir" in said or "go on changing the files" in said
             busy += status != 0
             place.check(fair, f"{command} beside {pair} ended with {status}: {birtest.short(said, 300)}")
         place.check(any(status == 0 for status, _ in told), f"none of {pair} did anything")

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 import tomllib
 
 import configs
@@ -208,6 +209,27 @@ def purge(place):
     place.same(place.before, place.picture(), "after the purge")
 
 
+# Seconds in which two thousand servers are wrapped, and taken out.
+HUGE, SERVERS_OF_IT = 60, 2000
+
+
+@case
+def huge(place):
+    """two thousand servers in one file, in and out"""
+    servers = {f"server-{n}": {"command": "node", "args": [f"{n}.js"], "env": {"TOKEN": place.canaries["alpha"]}} for n in range(SERVERS_OF_IT)}
+    place.put(json.dumps({"mcpServers": servers}, indent=2) + "\n", ".cursor", "mcp.json")
+    before = place.picture()
+    for command in ("install", "uninstall"):
+        start = time.monotonic()
+        place.must(command, "--yes", "--host", "cursor", budget=4 * HUGE)
+        took = time.monotonic() - start
+        place.check(took < HUGE, f"{command} took {took:.0f} s, expected less than {HUGE}")
+        if command == "install":
+            there = json.loads(place.text(".cursor/mcp.json"))["mcpServers"]
+            place.check(len(there) == SERVERS_OF_IT and all(wrapped(e) for e in there.values()), "not all of them are wrapped")
+    place.same(before, place.picture(), "after the uninstall")
+
+
 POLICIES = {
     "managed-mcp.json": {"mcpServers": {"company": {"command": "company-mcp"}}},
     "managed-settings.json": {"allowedMcpServers": [{"serverCommand": ["company-mcp"]}]},
@@ -240,4 +262,4 @@ def managed(place):
     place.same(place.before, place.picture(), "after the policies")
 
 
-CASES = {c.__name__: c for c in (every_host, one_host, mcp_json, everywhere, user_hooks, no_hooks, no_correlation, config_file, two_projects, upgrade, purge, managed)}
+CASES = {c.__name__: c for c in (every_host, one_host, mcp_json, everywhere, user_hooks, no_hooks, no_correlation, config_file, two_projects, upgrade, purge, managed, huge)}
