@@ -4,7 +4,7 @@
 //!  Document ── text ──▶ Json | Toml | Yaml ── edit ──▶ text ── check ──▶ Document
 //! ```
 //!
-//! An editor lives for one edit. Its text has no byte order mark. TOML and YAML are given line feeds alone, and
+//! An editor lives for the edits that are made together. Its text has no byte order mark. TOML and YAML are given line feeds alone, and
 //! [`form`](crate::form) gives each line its end back; JSON is given the line ends as they are.
 
 use bir_model::Edit;

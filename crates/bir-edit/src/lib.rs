@@ -103,12 +103,22 @@ impl Document {
     ///
     /// [`EditError::Place`], [`EditError::Unfaithful`].
     pub fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
+        self.edit_all(std::slice::from_ref(edit))
+    }
+
+    /// Carries edits out, one after the other; after an error nothing has changed. The second look is one for all of them, which
+    /// counts where a file is large.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError::Place`], [`EditError::Unfaithful`].
+    pub fn edit_all(&mut self, edits: &[Edit]) -> Result<(), EditError> {
         let plain = || form::with_line_feeds(&self.text);
         let (text, value) = match self.format {
-            Format::Json => changed(Json::parse(&self.text, false)?, edit, self.format)?,
-            Format::Jsonc => changed(Json::parse(&self.text, true)?, edit, self.format)?,
-            Format::Toml => changed(Toml::parse(&plain())?, edit, self.format)?,
-            Format::Yaml => changed(Yaml::parse(&plain())?, edit, self.format)?,
+            Format::Json => changed(Json::parse(&self.text, false)?, edits, self.format)?,
+            Format::Jsonc => changed(Json::parse(&self.text, true)?, edits, self.format)?,
+            Format::Toml => changed(Toml::parse(&plain())?, edits, self.format)?,
+            Format::Yaml => changed(Yaml::parse(&plain())?, edits, self.format)?,
         };
         let text = match self.format {
             Format::Json | Format::Jsonc => text,
@@ -135,23 +145,29 @@ fn read(editor: &impl Editor, format: Format) -> Result<Value, EditError> {
     editor.value()
 }
 
-/// The text and the value after an edit, if both parsers find in it what is meant.
-fn changed(mut editor: impl Editor, edit: &Edit, format: Format) -> Result<(String, Value), EditError> {
-    let expected = check::exact(&editor.text(), format)?.carried_out(edit);
-    // An editor of JSON tells the lines of keys that are there twice, so it is asked first.
-    let outcome = editor.edit(edit);
-    let expected = match (expected, outcome) {
-        (_, Err(error @ EditError::Place(_))) | (Err(error), _) | (Ok(_), Err(error)) => return Err(error),
-        (Ok(expected), Ok(())) => expected,
-    };
-    let text = editor.text();
-    let found = check::exact(&text, format).map_err(|_| EditError::Unfaithful)?;
-    let (expected, found) = match format {
-        Format::Toml => (expected.without_hollow(edit), found.without_hollow(edit)),
-        _ => (expected, found),
-    };
+/// The text and the value after some edits, if both parsers find in it what is meant.
+fn changed(
+    mut editor: impl Editor,
+    edits: &[Edit],
+    format: Format,
+) -> Result<(String, Value), EditError> {
+    let mut expected = check::exact(&editor.text(), format)?;
+    for edit in edits {
+        // An editor of JSON tells the lines of keys that are there twice, so it is asked first.
+        let outcome = editor.edit(edit);
+        expected = match (expected.carried_out(edit), outcome) {
+            (_, Err(error @ EditError::Place(_))) | (Err(error), _) | (Ok(_), Err(error)) => return Err(error),
+            (Ok(expected), Ok(())) => expected,
+        };
+    }
+    let mut found = check::exact(&editor.text(), format).map_err(|_| EditError::Unfaithful)?;
+    if format == Format::Toml {
+        for edit in edits {
+            (expected, found) = (expected.without_hollow(edit), found.without_hollow(edit));
+        }
+    }
     if !expected.agrees(&found, format) {
         return Err(EditError::Unfaithful);
     }
-    Ok((text, editor.value().map_err(|_| EditError::Unfaithful)?))
+    Ok((editor.text(), editor.value().map_err(|_| EditError::Unfaithful)?))
 }

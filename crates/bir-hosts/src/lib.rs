@@ -38,7 +38,7 @@ pub use our_hook::{OurHook, our_file, our_hook};
 pub use payload::Payload;
 pub use recognise::recognise;
 pub use refusal::verdict;
-pub use register::{Hooks, elements, hooks};
+pub use register::{Hooks, hook_elements, hooks};
 pub use shape::{Context, RawEvent, RawPayload, cwd};
 
 /// The member that carries an id of ours in the arguments of a call, where an operator asks for it (seed 01 phase 6).

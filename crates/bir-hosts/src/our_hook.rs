@@ -94,14 +94,14 @@ fn is_program(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::register::{elements, hooks};
+    use crate::register::{hook_elements, hooks};
     use serde_json::json;
 
     #[test]
     fn what_is_installed_is_known_again_wherever_the_program_stands() {
         for program in ["/opt/bir/bir-hooks", "/opt/a b/it's/bir-hooks", "/x/bir-hooks.exe"] {
             for host in Host::INSTALLED {
-                for (event, element) in elements(host, program).unwrap_or_default() {
+                for (event, element) in hook_elements(host, program).unwrap_or_default() {
                     let ours = our_hook(host, &element).unwrap();
                     assert_eq!((ours.program.as_str(), ours.event.as_str()), (program, event), "{host:?}");
                 }

@@ -134,7 +134,7 @@ fn text(host: Host, program: &str) -> Option<String> {
         let plugin = include_str!("../assets/opencode-plugin.js");
         return Some(plugin.replace(PROGRAM, &Value::from(program).to_string()));
     }
-    let arrays = elements(host, program)?.into_iter();
+    let arrays = hook_elements(host, program)?.into_iter();
     let arrays: Map<_, _> = arrays.map(|(event, element)| (event.to_owned(), json!([element]))).collect();
     let file = match host {
         Host::CopilotCli => json!({ "version": 1, "hooks": arrays }),
@@ -145,7 +145,7 @@ fn text(host: Host, program: &str) -> Option<String> {
 
 /// The events of which a host is to tell, each with the element that its array below `hooks` gets. None: it has no such arrays.
 #[must_use]
-pub fn elements(host: Host, program: &str) -> Option<Vec<(&'static str, Value)>> {
+pub fn hook_elements(host: Host, program: &str) -> Option<Vec<(&'static str, Value)>> {
     let events: &[&'static str] = match host {
         Host::ClaudeCode => &CLAUDE_CODE,
         Host::Codex => &CODEX,

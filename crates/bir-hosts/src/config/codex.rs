@@ -7,7 +7,7 @@ use super::{
     ByName, Config, ConfigFile, Found, HookChange, Machine, Memo, Off, Refusal, Role, Scope, Server, Shape,
     System, Wrap, Wrapping, committed, merged, unwrap, wrap,
 };
-use crate::{Host, elements};
+use crate::{Host, hook_elements};
 use bir_model::{Edit, Format, Place};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -152,7 +152,7 @@ impl Config for Codex {
         let path = folder(machine).join("hooks.json");
         let file = ConfigFile { path, scope: Scope::User, format: Format::Json, role: Role::Hooks };
         let under = Place::keys(["hooks"]);
-        let elements = elements(self.host(), program)?.into_iter();
+        let elements = hook_elements(self.host(), program)?.into_iter();
         let elements = elements.map(|(event, element)| (under.key(event), element)).collect();
         Some(HookChange::Appended { file, elements })
     }

@@ -7,7 +7,7 @@ use super::{
     Config, ConfigFile, Filled, Found, FoundFile, HookChange, Kinds, Machine, Memo, Refusal, Role, Scope,
     Server, Shape, State, Syntax, System, Wrap, Wrapping, committed, servers, unwrap, wrap,
 };
-use crate::{Host, elements};
+use crate::{Host, hook_elements};
 use bir_model::{Edit, Format, Place};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -144,7 +144,7 @@ impl Config for GeminiCli {
     /// The user's, for every project: those of a project are fingerprinted, and in a file that may be committed.
     fn hooks(&self, machine: &Machine<'_>, _: &Path, _: bool, program: &str) -> Option<HookChange> {
         let under = Place::keys(["hooks"]);
-        let elements = elements(self.host(), program)?.into_iter();
+        let elements = hook_elements(self.host(), program)?.into_iter();
         let elements = elements.map(|(event, element)| (under.key(event), element)).collect();
         Some(HookChange::Appended { file: user_file(machine), elements })
     }

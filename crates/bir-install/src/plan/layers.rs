@@ -34,6 +34,15 @@ pub(crate) enum What {
     Own(String),
 }
 
+impl What {
+    fn edits(&self) -> &[Edit] {
+        match self {
+            Self::Edits { edits, .. } => edits,
+            Self::Own(_) => &[],
+        }
+    }
+}
+
 /// The layer of one group of actions, as it comes.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
@@ -163,17 +172,24 @@ pub(crate) fn carry_out(
         let sheet = desk.sheet(&file);
         let (old, old_value) = (sheet.now.clone(), sheet.value().clone());
         let mut draft = Draft::default();
+        // All at once, since each look at a large file costs; if one of them cannot be carried out, each by itself.
+        let all: Vec<Edit> = group.iter().flat_map(|action| action.what.edits()).cloned().collect();
+        let at_once = sheet.edit(&all);
+        let each = at_once.is_err();
+        draft.made.extend(at_once.unwrap_or_default());
         for action in group {
             match action.what {
                 What::Own(text) => sheet.replace_own(Some(text.into_bytes())),
-                What::Edits { edits, entry, hooks } => match sheet.edit(&edits) {
-                    Ok(made) => {
-                        draft.made.extend(made);
-                        draft.entries.extend(entry);
-                        draft.hooks.extend(hooks);
+                What::Edits { edits, entry, hooks } => {
+                    match if each { sheet.edit(&edits) } else { Ok(Vec::new()) } {
+                        Ok(made) => {
+                            draft.made.extend(made);
+                            draft.entries.extend(entry);
+                            draft.hooks.extend(hooks);
+                        }
+                        Err(why) => failed.push((action.line, why)),
                     }
-                    Err(why) => failed.push((action.line, why)),
-                },
+                }
             }
         }
         if sheet.now == old {

@@ -71,17 +71,17 @@ impl Sheet {
 
     /// Carries edits out, all or none: which objects and arrays were made for them, outermost first.
     pub(crate) fn edit(&mut self, edits: &[Edit]) -> Result<Vec<Place>, String> {
-        let document = self.document.as_mut().map_err(|why| why.clone())?;
-        let mut made = Vec::new();
-        let mut done = Ok(());
-        for edit in edits {
-            let missing = missing_parents(document.value(), edit);
-            done = document.edit(edit).map_err(|e| e.to_string());
-            if done.is_err() {
-                break;
-            }
-            made.extend(missing);
+        if edits.is_empty() {
+            return Ok(Vec::new());
         }
+        let document = self.document.as_mut().map_err(|why| why.clone())?;
+        let mut made: Vec<Place> = Vec::new();
+        for edit in edits {
+            // What an edit before this one has made is not missing any more.
+            let missing = missing_parents(document.value(), edit);
+            made.extend(missing.into_iter().filter(|place| !made.contains(place)).collect::<Vec<_>>());
+        }
+        let done = document.edit_all(edits).map_err(|e| e.to_string());
         let bytes = document.bytes();
         let done = done.and_then(|()| {
             if self.strict && !is_strict(&bytes) {
@@ -91,25 +91,26 @@ impl Sheet {
         });
         match done {
             Ok(()) => {
-                if !edits.is_empty() {
-                    self.now = Some(bytes);
-                }
+                self.now = Some(bytes);
                 Ok(made)
             }
             Err(why) => {
-                self.document = Document::parse(self.now.as_deref().unwrap_or_default(), self.format)
-                    .map_err(|e| e.to_string());
+                self.reread();
                 Err(why)
             }
         }
     }
 
+    fn reread(&mut self) {
+        self.document =
+            Document::parse(self.now.as_deref().unwrap_or_default(), self.format).map_err(|e| e.to_string());
+    }
+
     /// Replaces the whole text.
     pub(crate) fn replace(&mut self, text: Option<Vec<u8>>) {
         if self.now != text {
-            self.document =
-                Document::parse(text.as_deref().unwrap_or_default(), self.format).map_err(|e| e.to_string());
             self.now = text;
+            self.reread();
         }
     }
 

@@ -8,7 +8,7 @@ use crate::plan::sheet::Sheet;
 use crate::survey::Modules;
 use bir_hosts::Host;
 use bir_hosts::config::Refusal;
-use bir_model::{Edit, Place};
+use bir_model::{Edit, Place, Step};
 use serde_json::Value;
 
 /// What became of a layer.
@@ -83,11 +83,14 @@ pub(super) fn take_out(
     taken: &Taken,
 ) -> Result<Done, String> {
     let mut done = Done::default();
-    for entry in &layer.entries {
-        if taken.entry(&record.host, entry) {
-            continue;
-        }
+    // Entries under keys do not move each other, so they are taken out at once: each look at a large file costs.
+    let mut at_once = Vec::new();
+    for entry in layer.entries.iter().filter(|entry| !taken.entry(&record.host, entry)) {
         let outcome = match back(modules, sheet.value(), record, entry) {
+            Some(edits) if entry.place.0.iter().all(|step| matches!(step, Step::Key(_))) => {
+                at_once.extend(edits);
+                Outcome::Restored
+            }
             Some(edits) => {
                 sheet.edit(&edits)?;
                 Outcome::Restored
@@ -96,6 +99,7 @@ pub(super) fn take_out(
         };
         done.entries.push((entry.server.clone(), outcome));
     }
+    sheet.edit(&at_once)?;
     let mut missing = false;
     for hook in layer.hooks.iter().rev() {
         match position(sheet.value(), &hook.to, &hook.value) {

@@ -28,7 +28,7 @@ use super::{
     Config, ConfigFile, Filled, Found, HookChange, Machine, Memo, Refusal, Role, Scope, Server, Shape,
     Syntax, Wrap, Wrapping, unwrap, wrap,
 };
-use crate::{Host, elements};
+use crate::{Host, hook_elements};
 use bir_model::{Edit, Format, Place};
 use policy::Policy;
 use serde_json::Value;
@@ -100,7 +100,7 @@ impl Config for ClaudeCode {
     fn hooks(&self, machine: &Machine<'_>, project: &Path, user: bool, program: &str) -> Option<HookChange> {
         let file = if user { paths::user_settings(machine) } else { paths::local_settings(project) };
         let under = Place::keys(["hooks"]);
-        let elements = elements(self.host(), program)?.into_iter();
+        let elements = hook_elements(self.host(), program)?.into_iter();
         let elements = elements.map(|(event, element)| (under.key(event), element)).collect();
         Some(HookChange::Appended { file, elements })
     }
@@ -236,6 +236,20 @@ mod tests {
                 assert!(!known(&changed, copy), "{member}");
             }
             assert!(!known(&original, &original), "it is not wrapped");
+        });
+    }
+
+    #[test]
+    fn it_is_there_where_it_has_written_something_itself() {
+        on(System::Linux, &[], |machine| {
+            let is_there =
+                |path: &str| ClaudeCode.is_there(machine, Path::new("/p"), &|seen| seen == Path::new(path));
+            assert!(
+                is_there("/h/.claude.json")
+                    && is_there("/h/.claude")
+                    && is_there("/p/.claude/settings.local.json")
+            );
+            assert!(!is_there("/p/.mcp.json") && !is_there("/etc/claude-code/managed-settings.json"));
         });
     }
 
