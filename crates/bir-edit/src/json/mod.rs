@@ -148,6 +148,13 @@ impl Json {
     }
 }
 
+/// From the first byte that some splices change to the last.
+fn touched(splices: &[Splice]) -> Option<Range<usize>> {
+    let start = splices.iter().map(|splice| splice.range.start).min()?;
+    let end = splices.iter().map(|splice| splice.range.end).max()?;
+    Some(start..end)
+}
+
 /// A value with the objects above it.
 fn made(steps: &[Step], value: &Value, append: bool) -> Value {
     let inner = if append { Value::Array(vec![value.clone()]) } else { value.clone() };
@@ -168,8 +175,13 @@ impl Editor for Json {
             Edit::Append { to, value } => self.put(to, value, true)?,
             Edit::Remove { at } => self.removed(at)?.into_iter().map(Splice::cut).collect(),
         };
+        let Some(touched) = touched(&splices) else { return Ok(()) };
         let text = spliced(&self.text, splices)?;
-        self.root = tree::read(&text, self.comments).map_err(|_| EditError::Unfaithful)?;
+        match &mut self.root {
+            Some(root) => tree::follow(root, &text, &touched, self.comments, self.text.len()),
+            none => tree::read(&text, self.comments).map(|root| *none = root),
+        }
+        .map_err(|_| EditError::Unfaithful)?;
         self.text = text;
         Ok(())
     }

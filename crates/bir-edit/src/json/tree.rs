@@ -12,14 +12,14 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use crate::{DEEPEST, EditError};
 
 /// A value and where it stands, in bytes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
     pub(super) span: Range<usize>,
     pub(super) kind: Kind,
 }
 
 /// What a value is.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
     Scalar,
     Object(Vec<Member>),
@@ -27,7 +27,7 @@ pub(super) enum Kind {
 }
 
 /// A member of an object; its span goes from its key to the end of its value.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Member {
     pub(super) key: String,
     pub(super) span: Range<usize>,
@@ -85,6 +85,11 @@ impl Node {
 
 /// Reads a text; nothing where it holds no value.
 pub(super) fn read(text: &str, comments: bool) -> Result<Option<Node>, EditError> {
+    read_at(text, comments, 1)
+}
+
+/// Reads a text that stands so deep in another one; the text itself counts as one.
+fn read_at(text: &str, comments: bool, depth: usize) -> Result<Option<Node>, EditError> {
     let options = ParseOptions {
         allow_comments: comments,
         allow_trailing_commas: comments,
@@ -100,7 +105,7 @@ pub(super) fn read(text: &str, comments: bool) -> Result<Option<Node>, EditError
     let tamed = tamed(text);
     let parsed =
         parse_to_ast(&tamed, &CollectOptions::default(), &options).map_err(|error| refused(&error))?;
-    parsed.value.map(|value| node(text, &value, 1)).transpose()
+    parsed.value.map(|value| node(text, &value, depth)).transpose()
 }
 
 fn node(text: &str, value: &Ast<'_>, depth: usize) -> Result<Node, EditError> {
@@ -137,6 +142,102 @@ fn node(text: &str, value: &Ast<'_>, depth: usize) -> Result<Node, EditError> {
         Ast::StringLit(_) | Ast::NumberLit(_) | Ast::BooleanLit(_) | Ast::NullKeyword(_) => Kind::Scalar,
     };
     Ok(Node { span: range.start..range.end, kind })
+}
+
+/// Follows a change of the text: what stood on `touched` has changed, and the text is `text` now. Only the smallest object or
+/// array around it is read anew; a large file is not read for each edit.
+///
+/// # Errors
+///
+/// [`EditError`]: what stands there now is no value.
+pub(super) fn follow(
+    root: &mut Node,
+    text: &str,
+    touched: &Range<usize>,
+    comments: bool,
+    before: usize,
+) -> Result<(), EditError> {
+    let moved = Moved { touched, comments, text, grown: text.len().checked_signed_diff(before) };
+    match moved.grown {
+        Some(grown) if moved.lies_in(root) => moved.follow(root, grown, 1),
+        _ => {
+            *root = read(text, comments)?.ok_or(EditError::Unfaithful)?;
+            Ok(())
+        }
+    }
+}
+
+/// A change that is followed.
+struct Moved<'a> {
+    touched: &'a Range<usize>,
+    comments: bool,
+    text: &'a str,
+    grown: Option<isize>,
+}
+
+impl Moved<'_> {
+    /// Whether it happened between the braces.
+    fn lies_in(&self, node: &Node) -> bool {
+        !matches!(node.kind, Kind::Scalar)
+            && node.span.start < self.touched.start
+            && self.touched.end < node.span.end
+    }
+
+    fn follow(&self, node: &mut Node, grown: isize, depth: usize) -> Result<(), EditError> {
+        let index = node.children().position(|child| self.lies_in(child));
+        let Some(index) = index else { return self.read_anew(node, grown, depth) };
+        node.span.end = node.span.end.saturating_add_signed(grown);
+        match &mut node.kind {
+            Kind::Object(members) => {
+                for member in members.iter_mut().skip(index + 1) {
+                    member.shift(grown);
+                }
+                let member = members.get_mut(index).ok_or(EditError::Unfaithful)?;
+                member.span.end = member.span.end.saturating_add_signed(grown);
+                self.follow(&mut member.value, grown, depth + 1)
+            }
+            Kind::Array(elements) => {
+                elements.iter_mut().skip(index + 1).for_each(|element| element.shift(grown));
+                self.follow(elements.get_mut(index).ok_or(EditError::Unfaithful)?, grown, depth + 1)
+            }
+            Kind::Scalar => Err(EditError::Unfaithful),
+        }
+    }
+
+    fn read_anew(&self, node: &mut Node, grown: isize, depth: usize) -> Result<(), EditError> {
+        let span = node.span.start..node.span.end.saturating_add_signed(grown);
+        let text = self.text.get(span.clone()).ok_or(EditError::Unfaithful)?;
+        let mut anew = read_at(text, self.comments, depth)?.ok_or(EditError::Unfaithful)?;
+        if anew.span != (0..text.len()) {
+            return Err(EditError::Unfaithful);
+        }
+        anew.shift(isize::try_from(span.start).map_err(|_| EditError::Unfaithful)?);
+        *node = anew;
+        Ok(())
+    }
+}
+
+fn shifted(span: &mut Range<usize>, by: isize) {
+    *span = span.start.saturating_add_signed(by)..span.end.saturating_add_signed(by);
+}
+
+impl Node {
+    fn shift(&mut self, by: isize) {
+        shifted(&mut self.span, by);
+        match &mut self.kind {
+            Kind::Scalar => {}
+            Kind::Object(members) => members.iter_mut().for_each(|member| member.shift(by)),
+            Kind::Array(elements) => elements.iter_mut().for_each(|element| element.shift(by)),
+        }
+    }
+}
+
+impl Member {
+    fn shift(&mut self, by: isize) {
+        shifted(&mut self.span, by);
+        self.key_end = self.key_end.saturating_add_signed(by);
+        self.value.shift(by);
+    }
 }
 
 /// Halves of a surrogate pair, which JavaScript writes where it cuts a text inside of an emoji, replaced by an escape of the
@@ -277,6 +378,28 @@ mod tests {
         ] {
             assert_eq!(read(text, comments).unwrap_err().to_string(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_change_is_followed_as_if_all_had_been_read_anew() {
+        let old = r#"{"a": [1, {"b": [], "c": {"d": "x"}}, 2], /* , */ "e": {"f": null}, "g": [[[]]]}"#;
+        for (at, cut, put) in [
+            (old.find("[]").unwrap() + 1, 0, "7, {\"n\": 1}"),
+            (old.find("\"x\"").unwrap(), 3, "{\"deep\": [1]}"),
+            (old.find("null").unwrap(), 4, "1"),
+            (old.find("2]").unwrap(), 1, "22222"),
+            (old.find("[[[").unwrap(), 6, "0"),
+            (old.find("/*").unwrap(), 8, ""),
+            (1, 0, "\"z\": 0, "),
+        ] {
+            let new = format!("{}{put}{}", &old[..at], &old[at + cut..]);
+            let mut root = read(old, true).unwrap().unwrap();
+            follow(&mut root, &new, &(at..at + cut), true, old.len()).unwrap();
+            assert_eq!(Some(root), read(&new, true).unwrap(), "{new}");
+        }
+        let mut root = read(old, true).unwrap().unwrap();
+        let broken = old.replacen("[1", "[1 1", 1);
+        assert!(follow(&mut root, &broken, &(7..7), true, old.len()).is_err());
     }
 
     #[test]

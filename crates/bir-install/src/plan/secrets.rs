@@ -209,7 +209,8 @@ fn arguments(items: &[Value], found: &mut BTreeSet<String>) {
         let is_header = matches!(before, "-H" | "--header" | "--headers");
         if before.starts_with('-')
             && !before.contains('=')
-            && !word.starts_with('-')
+            // What stands behind it is its value, unless it is the next option.
+            && !is_option(word)
             && !is_header
             && says_secret(before)
         {
@@ -227,6 +228,11 @@ fn arguments(items: &[Value], found: &mut BTreeSet<String>) {
         }
         before = word;
     }
+}
+
+/// `--verbose`, `-v`: letters and hyphens alone. A value that begins with a hyphen and holds anything else is a value.
+fn is_option(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'))
 }
 
 /// `--api-key`, `-token`, `Authorization`.
