@@ -15,7 +15,7 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clock {
     /// With the zone of the user.
-    pub now: jiff::Zoned,
+    pub now: jiff::ZonedDateTime,
 }
 
 /// Words that tools accept for an argument (`enum` of a JSON Schema), in any case.
