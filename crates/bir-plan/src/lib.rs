@@ -8,4 +8,5 @@
 #![forbid(unsafe_code)]
 
 pub mod param;
+pub mod sandbox;
 pub mod trace;
