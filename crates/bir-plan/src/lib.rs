@@ -1,4 +1,4 @@
-//! Scenarios: the parameters of a task, its steps, and where each input of a step comes from.
+//! Scenarios: the parameters of a task, its steps, and where each input comes from.
 //!
 //! ```text
 //!  Trace… ── calculated (bir-infer) ──▶ Scenario ── evaluated natively, or emitted as JavaScript ──▶ inputs of calls
@@ -7,6 +7,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod emit;
+pub mod expr;
 pub mod param;
 pub mod sandbox;
 pub mod trace;
