@@ -305,6 +305,13 @@ fn the_hooks_of_a_host_are_on_stdout_and_their_place_on_stderr() {
     let hooks: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(hooks["hooks"]["SessionStart"][0]["hooks"][0]["command"], path);
     assert!(said.err.contains("~/.claude/settings.json") && said.err.contains("bir project add"), "{said:?}");
+    assert!(said.err.contains("> ~/.claude/settings.json"), "{said:?}");
+    // Where somebody has such a file no command is told that would wipe it.
+    std::fs::create_dir(home.path().join(".claude")).unwrap();
+    std::fs::write(home.path().join(".claude/settings.json"), "{}").unwrap();
+    let said = home.bir(&["hooks", "claude-code", "--program", path]);
+    assert!(said.err.contains("bir install --host claude-code --dry-run"), "{said:?}");
+    assert!(!said.err.contains("> ~/"), "{said:?}");
     assert!(
         home.bir(&["hooks", "claude-code", "--program", "no/such"]).fails(1).contains("no program no/such")
     );
