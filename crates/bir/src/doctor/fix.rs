@@ -72,9 +72,14 @@ pub(super) fn mend(home: &Home, report: &Report) -> Vec<Done> {
 
 /// Entries and hooks are installed again, for each host in which one of them is not as it should be.
 fn renewed(report: &Report) -> Vec<Done> {
-    let renewing = [Code::DeadPath, Code::OtherVersion, Code::OutdatedCopy];
-    let concerned = report.findings.iter().filter(|one| one.safe && renewing.contains(&one.code));
-    let hosts: BTreeSet<&str> = concerned.filter_map(|finding| finding.host.as_deref()).collect();
+    let safe = |codes: &[Code]| {
+        report.findings.iter().filter(|one| one.safe && codes.contains(&one.code)).collect::<Vec<_>>()
+    };
+    // A finding tells of all who start a program.
+    let programs = !safe(&[Code::DeadPath, Code::OtherVersion]).is_empty();
+    let uses = report.uses.iter().filter(|used| programs && used.is_to_be_renewed());
+    let mut hosts: BTreeSet<&str> = uses.map(|used| used.host.as_str()).collect();
+    hosts.extend(safe(&[Code::OutdatedCopy]).into_iter().filter_map(|finding| finding.host.as_deref()));
     hosts.into_iter().map(|host| renew(report, host)).collect()
 }
 

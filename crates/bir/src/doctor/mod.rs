@@ -16,6 +16,7 @@ use crate::error::CommandError;
 use crate::home::Home;
 use crate::out;
 use bir_install::doctor::hooks::Hook;
+use bir_install::doctor::program::Use;
 use bir_install::doctor::{Code, Finding, Severity};
 use clap::Args;
 use serde_json::{Value, json};
@@ -47,6 +48,8 @@ struct Report {
     wrapped: Vec<Wrapped>,
     /// The recorders that hosts' hooks start.
     hooks: Vec<Hook>,
+    /// The programs that entries and hooks start.
+    uses: Vec<Use>,
 }
 
 /// Looks, and mends what is to be mended.

@@ -128,7 +128,11 @@ fn wrapped(page: &mut String, all: &[Wrapped], zone: &TimeZone) {
             safe::line(&one.entry.server).into_owned(),
             one.entry.host.clone(),
             text(scope.as_ref()),
-            text(state.as_ref().and_then(|entry| entry.get("state"))),
+            if one.dead {
+                paint::bad("dead")
+            } else {
+                text(state.as_ref().and_then(|entry| entry.get("state")))
+            },
             registered,
             safe::line(&one.entry.file.to_string_lossy()).into_owned(),
         ]);
