@@ -60,6 +60,9 @@ fn codex_does_not_trust_them() {
     patient.write(&patient.home.join(".codex/config.toml"), "model = \"m\"\n");
     let report = patient.finds(&["untrusted-hook"]);
     assert_eq!(report["findings"][0]["safe"], false, "trust is given by whoever was asked");
+    // No Codex is there that an install could tell: what it left behind does not make doctor fail.
+    assert_eq!(report["findings"][0]["severity"], "warning");
+    assert!(report["findings"][0]["mend"].as_str().unwrap().contains("on PATH"), "{report:#}");
     let events: Value = serde_json::from_str(&text).unwrap();
     let mut config = String::new();
     for event in events["hooks"].as_object().unwrap().keys() {
@@ -104,7 +107,7 @@ fn codex_would_trust_another_text() {
     let path = format!("{}:/usr/bin:/bin", patient.home.join("bin").display());
     answers(&patient, "sha256:new");
     patient.variables.push(("PATH", path));
-    patient.finds(&["untrusted-hook"]);
+    assert_eq!(patient.finds(&["untrusted-hook"])["faults"], 1);
     answers(&patient, "sha256:old");
     patient.finds(&[]);
 }

@@ -73,7 +73,7 @@ pub(super) fn look(home: &Home) -> Result<Report, CommandError> {
     }
     findings.extend(find::names::findings(&hosts.entries, &hub.tools));
     findings.extend(find::hooks::findings(&hosts.hooks, &hosts.entries, set_up.is_some()));
-    findings.extend(find::hooks::untrusted(&hosts.trusted));
+    findings.extend(find::hooks::untrusted(&hosts.trusted, ours::on_path("codex").is_some()));
     findings.extend(find::projects::findings(&projects::look(state_dir, &here, &ledger, &hosts.hooks)));
     findings.extend(find::control::findings(&control.observed, VERSION));
     findings.extend(find::hub::findings(&hub.hub));
