@@ -85,8 +85,13 @@ impl Bound {
         }
         if self.waiting.dropped > 0 {
             let messages = size::count(self.waiting.dropped, "message");
-            let lost = paint::bad(&format!("{messages} found no room in the inbox"));
-            lines.push(("lost", format!("{lost}; the disk is full, or no control server ran for long")));
+            let lost = paint::bad(&format!("{messages} of hooks or proxies not kept"));
+            let why = if self.stopped {
+                "`bir down` has ended the control server, and what hosts tell until `bir up` is dropped"
+            } else {
+                "`bir down` had ended the control server, none ran for long, or the disk was full; the next one marks the runs"
+            };
+            lines.push(("lost", format!("{lost}: {why}")));
         }
         lines
     }
@@ -107,7 +112,8 @@ impl Bound {
         });
         match (self.stopped, trouble) {
             (true, _) => paint::warn(
-                "ended with `bir down`; `bir up` starts it, and until then hooks leave what they see in the inbox",
+                "ended with `bir down`; until `bir up` hooks tell nothing: prompts and built-in tools are not recorded, and calls over MCP \
+                 become runs of their own",
             ),
             (false, Some(why)) => {
                 let why = paint::warn(&format!("does not answer: {}", safe::line(why)));
@@ -207,13 +213,17 @@ mod tests {
              proxies: fs\n\
              bypassed: git\\u{202e} (3): calls that no proxy saw; put the server behind one with `bir wrap`, then restart the host\n\
              inbox: more than 1 message for the next control server\n\
-             lost: 2 messages found no room in the inbox; the disk is full, or no control server ran for long\n"
+             lost: 2 messages of hooks or proxies not kept: `bir down` had ended the control server, none ran for long, or the disk \
+             was full; the next one marks the runs\n"
         );
         bound.projects = vec![asleep; NAMED + 2];
         assert!(plain(&bound).contains("projects: /q, /q, /q, /q and 2 more"), "{}", plain(&bound));
         assert!(plain(&bound).contains("control: not running"));
         bound.stopped = true;
-        assert!(plain(&bound).contains("ended with `bir down`"));
+        let stopped = plain(&bound);
+        assert!(stopped.contains("ended with `bir down`; until `bir up` hooks tell nothing"), "{stopped}");
+        assert!(!stopped.contains("leave what they see") && !stopped.contains("disk"), "{stopped}");
+        assert!(stopped.contains("what hosts tell until `bir up` is dropped"), "{stopped}");
         bound.projects[0].served = Served::Silent("no answer".into());
         bound.stopped = false;
         assert!(plain(&bound).contains("does not answer: no answer"));
