@@ -101,14 +101,22 @@ pub fn findings(hooks: &[Hook], entries: &[Entry], set_up: bool) -> Vec<Finding>
         }
     }
     let of_here = |entry: &&Entry| matches!(entry.scope, Scope::Local | Scope::Project);
-    if !set_up && entries.iter().filter(wrapped).any(|entry| of_here(&entry)) {
+    if !set_up && entries.iter().any(|entry| wrapped(&entry)) {
+        let (what, mend) = if entries.iter().filter(wrapped).any(|entry| of_here(&entry)) {
+            ("servers of this project are wrapped, and it is not set up", "bir install")
+        } else {
+            (
+                "servers of yours are wrapped wherever you are, and this directory belongs to no project that is set up",
+                "bir install in each project, or bir install --everywhere",
+            )
+        };
         found.push(
             Finding::warning(
                 Code::NotSetUp,
-                "servers of this project are wrapped, and it is not set up",
+                what,
                 "each server's calls become a run of their own, without prompts and built-in tools",
             )
-            .mend("bir install"),
+            .mend(mend),
         );
     }
     found.extend(two_recorders(hooks));
@@ -333,9 +341,10 @@ mod tests {
         assert_eq!(codes(&ours, std::slice::from_ref(&wrapped), true), []);
         assert_eq!(
             codes(&[], std::slice::from_ref(&wrapped), false),
-            [],
-            "a user's entry is quiet elsewhere"
+            [Code::NotSetUp],
+            "a user's entry, too"
         );
+        assert_eq!(codes(&[], &[entry("codex", Scope::User, false)], false), []);
         assert_eq!(codes(&[], &[entry("zed", Scope::User, true)], true), [], "it has no hooks");
         assert_eq!(codes(&[], &[entry("codex", Scope::User, false)], true), []);
         assert_eq!(codes(&ours, &[entry("codex", Scope::Project, true)], false), [Code::NotSetUp]);

@@ -38,6 +38,11 @@ impl Bound {
         Self { projects, stopped: stopped_file(state_dir).exists(), waiting: Waiting::look(state_dir) }
     }
 
+    /// Whether projects are set up, and none of them covers a directory.
+    pub(crate) fn leaves_out(&self, dir: &Path) -> bool {
+        !self.projects.is_empty() && !self.projects.iter().any(|project| dir.starts_with(&project.dir))
+    }
+
     /// As lines: a name and a text each.
     pub(crate) fn lines(&self, zone: &TimeZone) -> Vec<(&'static str, String)> {
         let mut lines = Vec::new();
@@ -230,6 +235,9 @@ mod tests {
         bound.projects.clear();
         assert!(plain(&bound).starts_with("bound: no project is set up; `bir project add`"));
         assert_eq!(bound.json()["control"], Value::Null);
+        assert!(!bound.leaves_out(Path::new("/p")), "where none is set up the first line says it");
+        bound.projects.push(Project { dir: "/q".into(), contact: None, served: Served::No });
+        assert!(bound.leaves_out(Path::new("/p")) && !bound.leaves_out(Path::new("/q/sub")));
         assert_eq!(place(Path::new("/")), "everywhere (/)");
     }
 }

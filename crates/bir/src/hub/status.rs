@@ -75,6 +75,11 @@ pub(crate) fn run(args: &StatusArgs) -> Result<(), CommandError> {
     let mut page = page(&hub, &spool, &off, here, home.has_runs(), &zone);
     bound.lines(&zone).into_iter().for_each(|(name, value)| field(&mut page, name, &value));
     wrapped.lines().into_iter().for_each(|(name, value)| field(&mut page, name, &value));
+    let dir = crate::project::here()?;
+    if wrapped.is_everywhere() && bound.leaves_out(&dir.canonicalize().unwrap_or(dir)) {
+        let text = "no project is set up here, so that each server's calls become a run of their own; `bir install` sets it up";
+        field(&mut page, "here", &paint::warn(text));
+    }
     Ok(out::print(&page)?)
 }
 

@@ -1,7 +1,7 @@
 //! Hooks that are missing, untrusted, doubled, or not reached.
 
 use crate::patient::{Patient, file};
-use bir_hosts::config::Role;
+use bir_hosts::config::{Memo, Role};
 use bir_hosts::{Host, hooks};
 use bir_install::ledger::HookRecord;
 use bir_model::Place;
@@ -17,6 +17,25 @@ fn servers_are_wrapped_and_there_are_no_hooks() {
     // Elsewhere the same entry is not set up at all.
     std::fs::remove_dir_all(patient.state().join("control")).unwrap();
     patient.finds(&["not-set-up"]);
+    // A user's server is as wrapped here as anywhere.
+    patient.no_servers();
+    patient.finds(&[]);
+    patient.user_server("files", &patient.wrapped("npx"));
+    let report = patient.finds(&["not-set-up"]);
+    assert!(report["findings"][0]["what"].as_str().unwrap().contains("wherever you are"), "{report:#}");
+}
+
+#[test]
+fn status_says_so_too_where_one_is_in_no_project() {
+    let mut patient = Patient::healthy();
+    patient.no_servers();
+    patient.user_server("files", &patient.wrapped("npx"));
+    let place = Place::keys(["mcpServers", "files"]);
+    patient.ledger(vec![patient.record(&patient.claude(), place, Some(Memo::default()), 1)]);
+    let says = |patient: &Patient| patient.bir(&["status"]).1.contains("here      no project is set up here");
+    assert!(!says(&patient));
+    patient.here = patient.home.clone();
+    assert!(says(&patient), "{}", patient.bir(&["status"]).1);
 }
 
 #[test]
