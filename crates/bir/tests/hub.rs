@@ -138,7 +138,7 @@ fn the_hub_comes_up_once_and_goes_down() {
              console   http://127.0.0.1:PORT/  `bir up` prints a link that signs you in (once, within 10 minutes)\n\
              waiting   nothing\n\
              recording on\n\
-             last run  none yet; put a server behind the recorder with `bir wrap`, or try `bir demo`\n\
+             last run  none yet; put your servers behind the recorder with `bir install`, or try `bir demo`\n\
              bound     no project is set up; `bir project add` in one records prompts and built-in tools as well\n",
             env!("CARGO_PKG_VERSION")
         )

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<(), CommandError> {
         return Ok(out::json(&as_json(&home, &hub, &spool, &off, &bound, &wrapped))?);
     }
     let (zone, here) = (TimeZone::system(), off::is_off());
-    let mut page = page(&hub, &spool, &off, here, home.has_runs(), &zone);
+    let mut page = page(&hub, &spool, &off, here, home.has_runs(), home.how_to_begin(), &zone);
     bound.lines(&zone).into_iter().for_each(|(name, value)| field(&mut page, name, &value));
     wrapped.lines().into_iter().for_each(|(name, value)| field(&mut page, name, &value));
     let dir = crate::project::here()?;
@@ -175,7 +175,15 @@ fn field(page: &mut String, name: &str, value: &str) {
     let _ = writeln!(page, "{} {value}", paint::dim(&format!("{name:<9}")));
 }
 
-fn page(hub: &Hub, spool: &SpoolStats, off: &Off, here: bool, kept: bool, zone: &TimeZone) -> String {
+fn page(
+    hub: &Hub,
+    spool: &SpoolStats,
+    off: &Off,
+    here: bool,
+    kept: bool,
+    begin: &str,
+    zone: &TimeZone,
+) -> String {
     let mut page = String::new();
     let mut field = |name: &str, value: String| field(&mut page, name, &value);
     field("hub", if hub.kind.is_none() && kept { NOT_RUNNING.into() } else { hub_line(hub) });
@@ -221,7 +229,7 @@ fn page(hub: &Hub, spool: &SpoolStats, off: &Off, here: bool, kept: bool, zone: 
         field(
             "last run",
             match spool.runs {
-                0 => "none yet; put a server behind the recorder with `bir wrap`, or try `bir demo`".into(),
+                0 => format!("none yet; {begin}"),
                 1 => "none has reached the hub yet; 1 waits in the spool and is sent within seconds".into(),
                 n => {
                     format!("none has reached the hub yet; {n} wait in the spool and are sent within seconds")
@@ -295,7 +303,8 @@ mod tests {
         };
         let spool = SpoolStats { runs: 2, segments: 3, bytes: 4096, oldest: Some(2_000) };
         let plain = |hub: &Hub, spool: &SpoolStats, off: &Off| {
-            console::strip_ansi_codes(&page(hub, spool, off, false, false, &TimeZone::UTC)).into_owned()
+            console::strip_ansi_codes(&page(hub, spool, off, false, false, "begin", &TimeZone::UTC))
+                .into_owned()
         };
         assert_eq!(
             plain(&hub, &spool, &Off::No),
