@@ -63,6 +63,8 @@ fn an_upgrade_moved_the_programs_and_fix_installs_as_much_again() {
     patient.bir = new.join("bir");
     patient.finds(&["dead-path", "dead-path"]);
     let report = patient.is_mended();
+    let done = report["done"][0]["what"].as_str().unwrap();
+    assert!(done.starts_with("claude-code: the entry of `files` and the hooks: installed again"), "{done}");
     let wrapped = report["wrapped"].as_array().unwrap();
     assert_eq!((wrapped.len(), &wrapped[0]["server"]), (1, &"files".into()), "the other one stays as it was");
     assert_eq!(wrapped[0]["proxy"], new.join("bir-proxy").to_str().unwrap());
