@@ -18,7 +18,7 @@ pub(super) fn page(report: &Report, done: Option<&Vec<Done>>) -> String {
         replay(&mut page, finding);
     }
     if let Some(done) = done {
-        self::done(&mut page, done);
+        self::done(&mut page, done, report.findings.is_empty());
     }
     let others: Vec<&Finding> = report.findings.iter().filter(|one| one.code != Code::ReplayOn).collect();
     for finding in &others {
@@ -58,9 +58,13 @@ impl<T: AsRef<str> + ?Sized> UppercaseFirst for T {
     }
 }
 
-fn done(page: &mut String, done: &[Done]) {
+fn done(page: &mut String, done: &[Done], nothing_left: bool) {
     if done.is_empty() {
-        page.push_str("nothing was there that may be mended unasked\n\n");
+        page.push_str(if nothing_left {
+            "nothing has to be fixed\n\n"
+        } else {
+            "nothing here can be fixed automatically; these need you:\n\n"
+        });
         return;
     }
     for one in done {
@@ -196,7 +200,12 @@ mod tests {
         assert!(text.contains("/s␛[2J"), "{text}");
         assert!(text.ends_with("bir install wraps those that are configured\n"), "{text}");
         let well = Report { project: "/p".into(), ..Report::default() };
-        assert!(plain(&well, Some(&Vec::new())).starts_with("nothing was there"));
+        assert!(plain(&well, Some(&Vec::new())).starts_with("nothing has to be fixed\n"));
+        let text = plain(&report, Some(&Vec::new()));
+        assert!(
+            text.starts_with("nothing here can be fixed automatically; these need you:\n\nfault"),
+            "{text}"
+        );
         assert!(plain(&well, None).starts_with("no fault in /p\n"));
     }
 }
