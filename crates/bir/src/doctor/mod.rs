@@ -8,6 +8,7 @@
 //! What is a finding is decided in `bir_install::doctor`, by functions of what was observed. Here it is looked, told, and with
 //! `--fix` mended where that is safe.
 
+mod explain;
 mod fix;
 mod gather;
 mod page;
@@ -29,6 +30,9 @@ pub(crate) struct DoctorArgs {
     /// Do what is safe to do, say what was done, and look again.
     #[arg(long)]
     fix: bool,
+    /// Say what the code of a finding means, and look at nothing.
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["fix", "json"])]
+    explain: Option<String>,
     /// Print an object.
     #[arg(long)]
     json: bool,
@@ -54,6 +58,9 @@ struct Report {
 
 /// Looks, and mends what is to be mended.
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), CommandError> {
+    if let Some(code) = &args.explain {
+        return Ok(out::print(&explain::explain(code)?)?);
+    }
     let home = Home::find()?;
     let mut report = gather::look(&home)?;
     let mut done = Vec::new();

@@ -102,7 +102,8 @@ fn summary(report: &Report) -> String {
         None => paint::good("no fault"),
     };
     let text = [Some(text)].into_iter().chain(others).flatten().collect::<Vec<_>>().join(", ");
-    let more = if report.findings.is_empty() { "" } else { "; docs/doctor.md says what each code means" };
+    let more =
+        if report.findings.is_empty() { "" } else { "; `bir doctor --explain CODE` says what a code means" };
     format!("{text} in {}{more}", safe::line(&report.project.to_string_lossy()))
 }
 
