@@ -18,6 +18,8 @@ fn an_install_died_in_the_middle() {
     });
     patient.write(&patient.state().join("pending.json"), &pending.to_string());
     patient.finds(&["install-interrupted"]);
+    // To look changes nothing.
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), after);
     patient.is_mended();
     assert_eq!(std::fs::read_to_string(&file).unwrap(), before, "what had been written is taken back");
 }
