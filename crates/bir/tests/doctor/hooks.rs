@@ -165,6 +165,7 @@ fn git_would_commit_them() {
     }
     let report = patient.finds(&["not-ignored"]);
     let mend = report["findings"][0]["mend"].as_str().unwrap();
+    assert!(mend.contains(" /.claude/settings.local.json "), "the line that an install tells: {mend}");
     let mended = Command::new("sh")
         .args(["-c", mend])
         .env("PATH", "/usr/bin:/bin")
