@@ -152,7 +152,7 @@ fn off_and_on_change_the_file_and_leave_what_a_person_wrote() {
     assert!(said(home.bir(&["on"])).contains("on already; it stays off in /elsewhere"));
     // Everything off and on again brings the list back.
     said(home.bir(&["off"]));
-    assert!(home.bir(&["status"]).ok().contains("recording off (the file off)"));
+    assert!(home.bir(&["status"]).ok().contains("recording off, switched off with `bir off`; `bir on`"));
     said(home.bir(&["on"]));
     assert_eq!(off_file(&home), Some(format!("# mine\n/elsewhere\n{shown}\n")));
     let on = said(bir_in(&home, &deep, &["on", "--here"]));

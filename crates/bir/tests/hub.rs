@@ -88,7 +88,7 @@ fn a_configuration_that_is_not_understood_is_told_as_recording_that_is_off() {
     assert!(off["why"].as_str().unwrap().starts_with("config.toml line 2"), "{told}");
     // What switches it off by will goes first, and mended is mended.
     std::fs::write(home.state().join("off"), "").unwrap();
-    assert!(home.bir(&["status"]).out.contains("recording off (the file off)"));
+    assert!(home.bir(&["status"]).out.contains("recording off, switched off with `bir off`; `bir on`"));
     std::fs::remove_file(home.state().join("off")).unwrap();
     std::fs::write(home.state().join("config.toml"), "[record]\nexclude = ['server:github']\n").unwrap();
     assert!(home.bir(&["status"]).ok().contains("recording on\n"));

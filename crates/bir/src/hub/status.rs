@@ -22,6 +22,9 @@ use std::time::Duration;
 /// How long the hub may take to answer here.
 const ANSWER: Duration = Duration::from_secs(5);
 
+/// How a program reads that `bir off` was said.
+const BY_FILE: &str = "the file off";
+
 #[derive(Args)]
 pub(crate) struct StatusArgs {
     /// Print an object.
@@ -143,7 +146,7 @@ pub(crate) fn switch(dir: &Path) -> Off {
     }
     match off::reach(dir) {
         Reach::Nowhere => Off::No,
-        Reach::Everywhere => Off::Everywhere("the file off"),
+        Reach::Everywhere => Off::Everywhere(BY_FILE),
         Reach::In(lines) => Off::In(lines),
     }
 }
@@ -214,7 +217,10 @@ fn page(
         "recording",
         match off {
             Off::No => paint::good("on"),
-            Off::Everywhere(by) => paint::warn(&format!("off ({by})")),
+            Off::Everywhere(BY_FILE) => {
+                paint::warn("off, switched off with `bir off`; `bir on` switches it on")
+            }
+            Off::Everywhere(by) => paint::warn(&format!("off, by the variable {by}")),
             Off::Unclear(why) => paint::warn(&format!("off: {}", safe::line(why))),
             Off::In(list) => in_directories(list, here),
         },
@@ -281,8 +287,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(switch(dir.path()), Off::No);
         for (text, expected) in [
-            ("", Off::Everywhere("the file off")),
-            ("# why\n", Off::Everywhere("the file off")),
+            ("", Off::Everywhere(BY_FILE)),
+            ("# why\n", Off::Everywhere(BY_FILE)),
             ("/a\n# b\n /c \n", Off::In(vec!["/a".into(), "/c".into()])),
         ] {
             std::fs::write(dir.path().join("off"), text).unwrap();
@@ -316,7 +322,8 @@ mod tests {
         );
         let none = plain(&Hub::default(), &SpoolStats::default(), &Off::Everywhere("BIR_OFF"));
         assert!(
-            none.starts_with("hub       none; start one with `bir up`") && none.contains("off (BIR_OFF)"),
+            none.starts_with("hub       none; start one with `bir up`")
+                && none.contains("off, by the variable BIR_OFF"),
             "{none}"
         );
         let listed = |here| {
