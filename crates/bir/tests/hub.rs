@@ -53,7 +53,8 @@ fn without_a_hub_each_command_names_the_next() {
         "hub       none; start one with `bir up`, or sign in to one with `bir login --server URL`\n\
          waiting   nothing\n\
          recording on\n\
-         bound     no project is set up; `bir project add` in one records prompts and built-in tools as well\n"
+         bound     no project is set up; `bir project add` in one records prompts and built-in tools as well\n\
+         installed nothing; `bir install` puts the recorder in front of your servers\n"
     );
     for args in [
         &["runs", "list"][..],
@@ -139,7 +140,8 @@ fn the_hub_comes_up_once_and_goes_down() {
              waiting   nothing\n\
              recording on\n\
              last run  none yet; put your servers behind the recorder with `bir install`, or try `bir demo`\n\
-             bound     no project is set up; `bir project add` in one records prompts and built-in tools as well\n",
+             bound     no project is set up; `bir project add` in one records prompts and built-in tools as well\n\
+             installed nothing; `bir install` puts the recorder in front of your servers\n",
             env!("CARGO_PKG_VERSION")
         )
     );
