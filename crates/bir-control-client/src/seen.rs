@@ -130,7 +130,10 @@ impl Seen {
     /// When a session of a host began last in a project.
     #[must_use]
     pub fn session(&self, project: &Path, host: &str) -> Option<u64> {
-        self.sessions.iter().find(|known| known.project == project && known.host == host).map(|known| known.at)
+        self.sessions
+            .iter()
+            .find(|known| known.project == project && known.host == host)
+            .map(|known| known.at)
     }
 }
 
@@ -174,7 +177,10 @@ mod tests {
         let fs = read.registration(Path::new("/p"), "fs").unwrap();
         assert_eq!((fs.at, fs.host.as_deref()), (6, Some("codex")), "who it was is not forgotten");
         assert_eq!(read.registration(Path::new("/q"), "fs"), None);
-        assert_eq!((read.session(Path::new("/p"), "codex"), read.session(Path::new("/p"), "x")), (Some(9), None));
+        assert_eq!(
+            (read.session(Path::new("/p"), "codex"), read.session(Path::new("/p"), "x")),
+            (Some(9), None)
+        );
         std::fs::write(Seen::file(home.path()), "{").unwrap();
         assert_eq!(Seen::read(home.path()), Seen::default());
         #[cfg(unix)]

@@ -12,6 +12,8 @@ const PROMPT_TIMEOUT: u64 = 10;
 const PRE_TIMEOUT: u64 = 15;
 /// Everything else, in seconds. Claude Code gives the end of a session 1.5 s where nothing is said.
 const TIMEOUT: u64 = 5;
+/// The ends of a turn and of a session in Codex, in seconds: it allows no more, and warns at each start where more is asked for.
+const CODEX_END_TIMEOUT: u64 = 3;
 
 /// What holds the place of the program's path in the plugin.
 const PROGRAM: &str = "\"@BIR_HOOKS@\"";
@@ -159,28 +161,29 @@ pub fn hook_elements(host: Host, program: &str) -> Option<Vec<(&'static str, Val
 fn element(host: Host, event: &str, program: &str) -> Option<Value> {
     Some(match host {
         Host::ClaudeCode => json!({ "hooks": [{
-            "type": "command", "command": program, "args": ["hook", event], "timeout": timeout(event),
+            "type": "command", "command": program, "args": ["hook", event], "timeout": timeout(host, event),
         }] }),
         Host::Codex => json!({ "hooks": [{
-            "type": "command", "command": line(program, event, host), "timeout": timeout(event),
+            "type": "command", "command": line(program, event, host), "timeout": timeout(host, event),
         }] }),
         Host::CopilotCli => json!({
             "type": "command", "exec": program, "args": ["hook", event, "--host", host.as_str()],
-            "timeoutSec": timeout(event),
+            "timeoutSec": timeout(host, event),
         }),
         Host::GeminiCli => json!({ "hooks": [{
             "name": "bir", "type": "command", "command": line(program, event, host),
-            "timeout": timeout(event) * 1000,
+            "timeout": timeout(host, event) * 1000,
         }] }),
         _ => return None,
     })
 }
 
 /// Seconds.
-fn timeout(event: &str) -> u64 {
-    match event {
-        "UserPromptSubmit" | "BeforeAgent" => PROMPT_TIMEOUT,
-        "PreToolUse" | "BeforeTool" | copilot::BEFORE_MCP => PRE_TIMEOUT,
+fn timeout(host: Host, event: &str) -> u64 {
+    match (host, event) {
+        (_, "UserPromptSubmit" | "BeforeAgent") => PROMPT_TIMEOUT,
+        (_, "PreToolUse" | "BeforeTool" | copilot::BEFORE_MCP) => PRE_TIMEOUT,
+        (Host::Codex, "SessionEnd" | "Interrupt") => CODEX_END_TIMEOUT,
         _ => TIMEOUT,
     }
 }
@@ -241,6 +244,9 @@ mod tests {
             of(Host::ClaudeCode, "/hooks/UserPromptSubmit/0/hooks/0/args"),
             json!(["hook", "UserPromptSubmit"])
         );
+        for (event, seconds) in [("SessionEnd", 3), ("Interrupt", 3), ("Stop", 5), ("PreToolUse", 15)] {
+            assert_eq!(of(Host::Codex, &format!("/hooks/{event}/0/hooks/0/timeout")), seconds, "{event}");
+        }
         assert_eq!(of(Host::GeminiCli, "/hooks/BeforeAgent/0/hooks/0/timeout"), 10_000);
         assert_eq!(of(Host::CopilotCli, "/hooks/preMcpToolCall/0/timeoutSec"), 15);
     }

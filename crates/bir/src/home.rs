@@ -2,6 +2,9 @@
 
 use crate::error::CommandError;
 use crate::say;
+use bir_hosts::config::Role;
+use bir_install::ledger::Layer;
+use bir_install::operation::read_ledger;
 use bir_record::config::{Config, Loaded};
 use bir_record::hub::{Destination, HubClient, HubError};
 use bir_record::ship;
@@ -106,6 +109,20 @@ impl Home {
         }
     }
 
+    /// What a person does who has no run yet: where the recorder is installed already, the host has only to be used.
+    pub(crate) fn how_to_begin(&self) -> &'static str {
+        // A ledger that cannot be read was written by an install.
+        let installed = read_ledger(&self.dir).map_or(true, |ledger| {
+            let ours = |layer: &Layer| !layer.entries.is_empty() || !layer.hooks.is_empty();
+            ledger.files.iter().any(|file| file.role == Role::Own || file.layers.iter().any(ours))
+        });
+        if installed {
+            "restart your host, and use one of its servers"
+        } else {
+            "put your servers behind the recorder with `bir install`, or try `bir demo`"
+        }
+    }
+
     /// A client, after what was left in the spool has been shipped as far as the budget allows: a person who looks for a run
     /// looks for all of it.
     ///
@@ -147,6 +164,22 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, CommandError>>)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_has_installed_is_not_told_to_install() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home { dir: dir.path().into(), config: Config::default(), unclear: None };
+        assert!(home.how_to_begin().contains("`bir install`"));
+        let own = |role: &str| {
+            serde_json::json!({"version": bir_install::ledger::VERSION, "program": "0.1.0", "files": [{"path": "/f",
+                "host": "copilot-cli", "scope": "user", "format": "json", "role": role, "madeDirs": [], "layers": []}]})
+        };
+        for (role, begin) in [("servers", "`bir install`"), ("own", "restart your host")] {
+            std::fs::write(dir.path().join("installed.json"), own(role).to_string()).unwrap();
+            assert!(read_ledger(dir.path()).is_ok(), "{:?}", read_ledger(dir.path()));
+            assert!(home.how_to_begin().contains(begin), "{role}");
+        }
+    }
 
     #[test]
     fn what_waits_is_told_where_no_run_is_there() {

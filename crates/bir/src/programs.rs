@@ -22,7 +22,7 @@ pub(crate) const HOOKS: &str = "bir-hooks";
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum LocateError {
     #[error(
-        "found no {name}, neither in {beside} nor on PATH; put it beside bir (`cargo build --release` makes both)"
+        "found no {name}, neither in {beside} nor on PATH; {}", way_out(Path::new(.beside), .name)
     )]
     Missing { name: String, beside: String },
     #[error(
@@ -67,6 +67,14 @@ fn stable(found: PathBuf, usual: Vec<PathBuf>) -> PathBuf {
     better.unwrap_or(found)
 }
 
+/// How a missing program comes back. Only who has the sources can build it.
+pub(crate) fn way_out(beside: &Path, name: &str) -> String {
+    match checkout(beside) {
+        Some(_) => format!("build it with `cargo build -p {name}`, in the profile of this bir"),
+        None => format!("install bir again: {name} belongs beside it"),
+    }
+}
+
 /// This program. Where the system does not tell (a root without `/proc`), as it was called.
 ///
 /// # Errors
@@ -91,7 +99,7 @@ fn as_called(word: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
 }
 
 /// The directory of this program.
-fn beside() -> PathBuf {
+pub(crate) fn beside() -> PathBuf {
     let exe = this().unwrap_or_default();
     exe.parent().unwrap_or(Path::new("")).to_path_buf()
 }

@@ -152,7 +152,7 @@ fn off_and_on_change_the_file_and_leave_what_a_person_wrote() {
     assert!(said(home.bir(&["on"])).contains("on already; it stays off in /elsewhere"));
     // Everything off and on again brings the list back.
     said(home.bir(&["off"]));
-    assert!(home.bir(&["status"]).ok().contains("recording off (the file off)"));
+    assert!(home.bir(&["status"]).ok().contains("recording off, switched off with `bir off`; `bir on`"));
     said(home.bir(&["on"]));
     assert_eq!(off_file(&home), Some(format!("# mine\n/elsewhere\n{shown}\n")));
     let on = said(bir_in(&home, &deep, &["on", "--here"]));
@@ -194,7 +194,8 @@ fn status_says_who_serves_what_and_what_went_past_the_proxies() {
         "proxies   fs\n".to_owned(),
         "bypassed  github (2): calls that no proxy saw; put the server behind one with `bir wrap`".to_owned(),
         "inbox     1 message for the next control server\n".to_owned(),
-        "lost      2 messages found no room in the inbox".to_owned(),
+        "lost      2 messages of hooks or proxies not kept: `bir down` had ended the control server"
+            .to_owned(),
     ] {
         assert!(status.contains(&line), "{line}: {status}");
     }
@@ -305,6 +306,13 @@ fn the_hooks_of_a_host_are_on_stdout_and_their_place_on_stderr() {
     let hooks: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(hooks["hooks"]["SessionStart"][0]["hooks"][0]["command"], path);
     assert!(said.err.contains("~/.claude/settings.json") && said.err.contains("bir project add"), "{said:?}");
+    assert!(said.err.contains("> ~/.claude/settings.json"), "{said:?}");
+    // Where somebody has such a file no command is told that would wipe it.
+    std::fs::create_dir(home.path().join(".claude")).unwrap();
+    std::fs::write(home.path().join(".claude/settings.json"), "{}").unwrap();
+    let said = home.bir(&["hooks", "claude-code", "--program", path]);
+    assert!(said.err.contains("bir install --host claude-code --dry-run"), "{said:?}");
+    assert!(!said.err.contains("> ~/"), "{said:?}");
     assert!(
         home.bir(&["hooks", "claude-code", "--program", "no/such"]).fails(1).contains("no program no/such")
     );

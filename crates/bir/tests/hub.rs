@@ -53,7 +53,8 @@ fn without_a_hub_each_command_names_the_next() {
         "hub       none; start one with `bir up`, or sign in to one with `bir login --server URL`\n\
          waiting   nothing\n\
          recording on\n\
-         bound     no project is set up; `bir project add` in one records prompts and built-in tools as well\n"
+         bound     no project is set up; `bir project add` in one records prompts and built-in tools as well\n\
+         installed nothing; `bir install` puts the recorder in front of your servers\n"
     );
     for args in [
         &["runs", "list"][..],
@@ -88,7 +89,7 @@ fn a_configuration_that_is_not_understood_is_told_as_recording_that_is_off() {
     assert!(off["why"].as_str().unwrap().starts_with("config.toml line 2"), "{told}");
     // What switches it off by will goes first, and mended is mended.
     std::fs::write(home.state().join("off"), "").unwrap();
-    assert!(home.bir(&["status"]).out.contains("recording off (the file off)"));
+    assert!(home.bir(&["status"]).out.contains("recording off, switched off with `bir off`; `bir on`"));
     std::fs::remove_file(home.state().join("off")).unwrap();
     std::fs::write(home.state().join("config.toml"), "[record]\nexclude = ['server:github']\n").unwrap();
     assert!(home.bir(&["status"]).ok().contains("recording on\n"));
@@ -138,8 +139,9 @@ fn the_hub_comes_up_once_and_goes_down() {
              console   http://127.0.0.1:PORT/  `bir up` prints a link that signs you in (once, within 10 minutes)\n\
              waiting   nothing\n\
              recording on\n\
-             last run  none yet; put a server behind the recorder with `bir wrap`, or try `bir demo`\n\
-             bound     no project is set up; `bir project add` in one records prompts and built-in tools as well\n",
+             last run  none yet; put your servers behind the recorder with `bir install`, or try `bir demo`\n\
+             bound     no project is set up; `bir project add` in one records prompts and built-in tools as well\n\
+             installed nothing; `bir install` puts the recorder in front of your servers\n",
             env!("CARGO_PKG_VERSION")
         )
     );

@@ -319,7 +319,8 @@ fn without_a_proxy_the_way_out_is_named() {
     let out = Command::new(&alone).args(["wrap", "--", "x"]).env("PATH", "").output().unwrap();
     assert_eq!(out.status.code(), Some(1));
     let err = text(&out.stderr);
-    assert!(err.contains("found no bir-proxy") && err.contains("cargo build --release"), "{err}");
+    assert!(err.contains("found no bir-proxy") && err.contains("install bir again"), "{err}");
+    assert!(!err.contains("cargo"), "there are no sources here: {err}");
     assert!(out.stdout.is_empty());
 }
 

@@ -101,14 +101,22 @@ pub fn findings(hooks: &[Hook], entries: &[Entry], set_up: bool) -> Vec<Finding>
         }
     }
     let of_here = |entry: &&Entry| matches!(entry.scope, Scope::Local | Scope::Project);
-    if !set_up && entries.iter().filter(wrapped).any(|entry| of_here(&entry)) {
+    if !set_up && entries.iter().any(|entry| wrapped(&entry)) {
+        let (what, mend) = if entries.iter().filter(wrapped).any(|entry| of_here(&entry)) {
+            ("servers of this project are wrapped, and it is not set up", "bir install")
+        } else {
+            (
+                "servers of yours are wrapped wherever you are, and this directory belongs to no project that is set up",
+                "bir install in each project, or bir install --everywhere",
+            )
+        };
         found.push(
             Finding::warning(
                 Code::NotSetUp,
-                "servers of this project are wrapped, and it is not set up",
+                what,
                 "each server's calls become a run of their own, without prompts and built-in tools",
             )
-            .mend("bir install"),
+            .mend(mend),
         );
     }
     found.extend(two_recorders(hooks));
@@ -235,9 +243,9 @@ fn snake(event: &str) -> String {
     out
 }
 
-/// Hooks that Codex skips without a word.
+/// Hooks that Codex skips without a word. `is_here`: Codex can be started, and so be told to trust them.
 #[must_use]
-pub fn untrusted(hooks: &[Trusted]) -> Vec<Finding> {
+pub fn untrusted(hooks: &[Trusted], is_here: bool) -> Vec<Finding> {
     let is_trusted = |hook: &&Trusted| match (&hook.told, &hook.current) {
         (None, _) => false,
         (Some(told), Some(current)) => told == current,
@@ -249,19 +257,29 @@ pub fn untrusted(hooks: &[Trusted]) -> Vec<Finding> {
         let missing: Vec<&str> =
             hooks.iter().filter(|hook| !is_trusted(hook)).map(|hook| hook.event.as_str()).collect();
         (!missing.is_empty()).then(|| {
-            Finding::fault(
-                Code::UntrustedHook,
-                format!(
-                    "Codex does not trust {} of {} hooks of bir: {}",
-                    missing.len(),
-                    hooks.len(),
-                    missing.join(", ")
-                ),
-                "it skips them without a word, so its sessions are not recorded whole",
-            )
-            .host(Host::Codex.as_str())
-            .file(file)
-            .mend("bir install --host codex")
+            let what = format!(
+                "Codex does not trust {} of {} hooks of bir: {}",
+                missing.len(),
+                hooks.len(),
+                missing.join(", ")
+            );
+            // Nobody can be told where it is not there, and nobody is harmed: what it left behind is no fault for good.
+            let finding = if is_here {
+                Finding::fault(
+                    Code::UntrustedHook,
+                    what,
+                    "it skips them without a word, so its sessions are not recorded whole",
+                )
+                .mend("bir install --host codex")
+            } else {
+                Finding::warning(
+                    Code::UntrustedHook,
+                    what,
+                    "no codex is on PATH that could be told to; one that starts skips them without a word",
+                )
+                .mend("put codex on PATH, then run bir install --host codex; where there is no Codex any more: bir uninstall --host codex")
+            };
+            finding.host(Host::Codex.as_str()).file(file)
         })
     };
     files.into_iter().filter_map(of_file).collect()
@@ -270,6 +288,7 @@ pub fn untrusted(hooks: &[Trusted]) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doctor::Severity;
     use serde_json::json;
 
     fn hook(host: &str, file: &str, program: &str) -> Hook {
@@ -322,9 +341,10 @@ mod tests {
         assert_eq!(codes(&ours, std::slice::from_ref(&wrapped), true), []);
         assert_eq!(
             codes(&[], std::slice::from_ref(&wrapped), false),
-            [],
-            "a user's entry is quiet elsewhere"
+            [Code::NotSetUp],
+            "a user's entry, too"
         );
+        assert_eq!(codes(&[], &[entry("codex", Scope::User, false)], false), []);
         assert_eq!(codes(&[], &[entry("zed", Scope::User, true)], true), [], "it has no hooks");
         assert_eq!(codes(&[], &[entry("codex", Scope::User, false)], true), []);
         assert_eq!(codes(&ours, &[entry("codex", Scope::Project, true)], false), [Code::NotSetUp]);
@@ -372,7 +392,7 @@ mod tests {
         }}});
         let mut all = trusted(file, &hooks, Some(&config));
         assert_eq!(all.len(), 2);
-        assert!(untrusted(&all).is_empty());
+        assert!(untrusted(&all, true).is_empty());
         let said = |pre: &str| {
             let keys = ["/real/hooks.json:pre_tool_use:1:1", "/h/hooks.json:stop:0:0"];
             keys.into_iter()
@@ -381,11 +401,22 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         compare(&mut all, &said("sha256:a"));
-        assert!(untrusted(&all).is_empty());
+        assert!(untrusted(&all, true).is_empty());
         compare(&mut all, &said("sha256:other"));
-        let found = untrusted(&all);
+        let found = untrusted(&all, true);
         assert!(found.len() == 1 && found[0].what.ends_with("1 of 2 hooks of bir: PreToolUse"), "{found:?}");
-        let found = untrusted(&trusted(file, &hooks, None));
+        let found = untrusted(&trusted(file, &hooks, None), true);
         assert!(found[0].what.contains("2 of 2") && !found[0].safe);
+        assert_eq!(
+            (found[0].severity, found[0].mend.as_deref()),
+            (Severity::Fault, Some("bir install --host codex"))
+        );
+        // Without a Codex that could be told, an install changes nothing.
+        let found = untrusted(&trusted(file, &hooks, None), false);
+        assert!(
+            found[0].mend.as_ref().is_some_and(|mend| mend.starts_with("put codex on PATH")),
+            "{found:?}"
+        );
+        assert_eq!(found[0].severity, Severity::Warning);
     }
 }

@@ -18,8 +18,8 @@ pub struct Observed {
     pub hooked: Vec<PathBuf>,
     /// Hooks of ours stand in the user's file of Claude Code.
     pub user_hooked: bool,
-    /// Files of ours in projects that git would commit.
-    pub not_ignored: Vec<PathBuf>,
+    /// Files of ours that git would commit, each with the work tree in which it lies.
+    pub not_ignored: Vec<(PathBuf, PathBuf)>,
 }
 
 /// Looks at them.
@@ -29,7 +29,7 @@ pub fn findings(observed: &Observed) -> Vec<Finding> {
     found.extend(observed.set_up.iter().filter(|(_, there)| !there).map(|(dir, _)| gone(dir)));
     found.extend(nested(observed));
     found.extend(not_reached(observed));
-    found.extend(observed.not_ignored.iter().map(|file| not_ignored(file)));
+    found.extend(observed.not_ignored.iter().map(|(file, tree)| not_ignored(file, tree)));
     found
 }
 
@@ -97,14 +97,16 @@ fn not_reached(observed: &Observed) -> Option<Finding> {
     )
 }
 
-fn not_ignored(file: &Path) -> Finding {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
+/// The line is the one that `bir install` tells.
+fn not_ignored(file: &Path, tree: &Path) -> Finding {
+    let inside = file.strip_prefix(tree).unwrap_or(file);
+    let line = format!("/{}", inside.to_string_lossy().replace('\\', "/"));
     Finding::warning(
         Code::NotIgnored,
         format!("{} holds paths of this machine, and git does not ignore it", file.display()),
         "whoever gets it with a commit has hooks that start nothing",
     )
-    .mend(format!("echo '**/{name}' >> \"$(git rev-parse --git-common-dir)/info/exclude\""))
+    .mend(format!("echo {} >> \"$(git rev-parse --git-common-dir)/info/exclude\"", shown(Path::new(&line))))
     .file(file)
 }
 
@@ -171,9 +173,9 @@ mod tests {
     #[test]
     fn a_file_that_git_would_commit_is_told() {
         let file = "/p/.claude/settings.local.json";
-        let observed = Observed { not_ignored: vec![file.into()], ..Observed::default() };
+        let observed = Observed { not_ignored: vec![(file.into(), "/p".into())], ..Observed::default() };
         let found = findings(&observed).remove(0);
         assert_eq!((found.code, found.file.as_deref()), (Code::NotIgnored, Some(Path::new(file))));
-        assert!(found.mend.is_some_and(|mend| mend.contains("settings.local.json")));
+        assert!(found.mend.is_some_and(|mend| mend.starts_with("echo /.claude/settings.local.json >> ")));
     }
 }

@@ -38,6 +38,11 @@ impl Bound {
         Self { projects, stopped: stopped_file(state_dir).exists(), waiting: Waiting::look(state_dir) }
     }
 
+    /// Whether projects are set up, and none of them covers a directory.
+    pub(crate) fn leaves_out(&self, dir: &Path) -> bool {
+        !self.projects.is_empty() && !self.projects.iter().any(|project| dir.starts_with(&project.dir))
+    }
+
     /// As lines: a name and a text each.
     pub(crate) fn lines(&self, zone: &TimeZone) -> Vec<(&'static str, String)> {
         let mut lines = Vec::new();
@@ -85,8 +90,13 @@ impl Bound {
         }
         if self.waiting.dropped > 0 {
             let messages = size::count(self.waiting.dropped, "message");
-            let lost = paint::bad(&format!("{messages} found no room in the inbox"));
-            lines.push(("lost", format!("{lost}; the disk is full, or no control server ran for long")));
+            let lost = paint::bad(&format!("{messages} of hooks or proxies not kept"));
+            let why = if self.stopped {
+                "`bir down` has ended the control server, and what hosts tell until `bir up` is dropped"
+            } else {
+                "`bir down` had ended the control server, none ran for long, or the disk was full; the next one marks the runs"
+            };
+            lines.push(("lost", format!("{lost}: {why}")));
         }
         lines
     }
@@ -107,7 +117,8 @@ impl Bound {
         });
         match (self.stopped, trouble) {
             (true, _) => paint::warn(
-                "ended with `bir down`; `bir up` starts it, and until then hooks leave what they see in the inbox",
+                "ended with `bir down`; until `bir up` hooks tell nothing: prompts and built-in tools are not recorded, and calls over MCP \
+                 become runs of their own",
             ),
             (false, Some(why)) => {
                 let why = paint::warn(&format!("does not answer: {}", safe::line(why)));
@@ -207,19 +218,26 @@ mod tests {
              proxies: fs\n\
              bypassed: git\\u{202e} (3): calls that no proxy saw; put the server behind one with `bir wrap`, then restart the host\n\
              inbox: more than 1 message for the next control server\n\
-             lost: 2 messages found no room in the inbox; the disk is full, or no control server ran for long\n"
+             lost: 2 messages of hooks or proxies not kept: `bir down` had ended the control server, none ran for long, or the disk \
+             was full; the next one marks the runs\n"
         );
         bound.projects = vec![asleep; NAMED + 2];
         assert!(plain(&bound).contains("projects: /q, /q, /q, /q and 2 more"), "{}", plain(&bound));
         assert!(plain(&bound).contains("control: not running"));
         bound.stopped = true;
-        assert!(plain(&bound).contains("ended with `bir down`"));
+        let stopped = plain(&bound);
+        assert!(stopped.contains("ended with `bir down`; until `bir up` hooks tell nothing"), "{stopped}");
+        assert!(!stopped.contains("leave what they see") && !stopped.contains("disk"), "{stopped}");
+        assert!(stopped.contains("what hosts tell until `bir up` is dropped"), "{stopped}");
         bound.projects[0].served = Served::Silent("no answer".into());
         bound.stopped = false;
         assert!(plain(&bound).contains("does not answer: no answer"));
         bound.projects.clear();
         assert!(plain(&bound).starts_with("bound: no project is set up; `bir project add`"));
         assert_eq!(bound.json()["control"], Value::Null);
+        assert!(!bound.leaves_out(Path::new("/p")), "where none is set up the first line says it");
+        bound.projects.push(Project { dir: "/q".into(), contact: None, served: Served::No });
+        assert!(bound.leaves_out(Path::new("/p")) && !bound.leaves_out(Path::new("/q/sub")));
         assert_eq!(place(Path::new("/")), "everywhere (/)");
     }
 }

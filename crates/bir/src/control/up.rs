@@ -4,6 +4,7 @@ use super::look::{Health, Project, look, servers};
 use crate::error::CommandError;
 use crate::home::block_on;
 use crate::out::safe;
+use crate::programs;
 use bir_control_client::{ReviveError, revive, stopped_file};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -65,7 +66,8 @@ pub(crate) fn ensure(state_dir: &Path) -> Result<Up, CommandError> {
             Ok(()) => started = true,
             Err(ReviveError::TooSoon) => {}
             Err(e @ ReviveError::NoProgram(_)) => {
-                return Ok(Up::Failed(format!("{e}; `cargo build --release` makes both")));
+                let beside = programs::beside();
+                return Ok(Up::Failed(format!("{e}; {}", programs::way_out(&beside, programs::HOOKS))));
             }
             Err(e) => return Ok(Up::Failed(e.to_string())),
         }

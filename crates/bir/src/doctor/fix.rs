@@ -72,21 +72,50 @@ pub(super) fn mend(home: &Home, report: &Report) -> Vec<Done> {
 
 /// Entries and hooks are installed again, for each host in which one of them is not as it should be.
 fn renewed(report: &Report) -> Vec<Done> {
-    let renewing = [Code::DeadPath, Code::OtherVersion, Code::OutdatedCopy];
-    let concerned = report.findings.iter().filter(|one| one.safe && renewing.contains(&one.code));
-    let hosts: BTreeSet<&str> = concerned.filter_map(|finding| finding.host.as_deref()).collect();
+    let safe = |codes: &[Code]| {
+        report.findings.iter().filter(|one| one.safe && codes.contains(&one.code)).collect::<Vec<_>>()
+    };
+    // A finding tells of all who start a program.
+    let programs = !safe(&[Code::DeadPath, Code::OtherVersion]).is_empty();
+    let uses = report.uses.iter().filter(|used| programs && used.is_to_be_renewed());
+    let mut hosts: BTreeSet<&str> = uses.map(|used| used.host.as_str()).collect();
+    hosts.extend(safe(&[Code::OutdatedCopy]).into_iter().filter_map(|finding| finding.host.as_deref()));
     hosts.into_iter().map(|host| renew(report, host)).collect()
 }
 
 fn renew(report: &Report, host: &str) -> Done {
-    let what = format!("what bir has installed for {host} starts the programs of release {VERSION}");
-    let Some(arguments) = arguments(report, host) else {
-        return Done::of(
-            what,
-            Err("a file that --config named is installed again with bir install --config".into()),
-        );
+    let (what, now) =
+        (concerned(report, host), format!("installed again, with the programs of release {VERSION}"));
+    let done = match arguments(report, host) {
+        Some(arguments) => install(&arguments),
+        None => Err("a file that --config named is installed again with bir install --config".into()),
     };
-    Done::of(what, install(&arguments))
+    match done {
+        Ok(()) => Done { what: format!("{what}: {now}"), well: true },
+        Err(why) => Done { what: format!("{what}: {why}"), well: false },
+    }
+}
+
+/// What of a host is not as it should be, by name.
+fn concerned(report: &Report, host: &str) -> String {
+    let uses = || report.uses.iter().filter(|used| used.host == host && used.is_to_be_renewed());
+    let copies = report.findings.iter().filter(|one| one.code == Code::OutdatedCopy);
+    let copies = copies.filter(|one| one.safe && one.host.as_deref() == Some(host));
+    let named = |servers: BTreeSet<&String>, one: &str, many: &str| {
+        let names: Vec<String> = servers.iter().map(|server| format!("`{server}`")).collect();
+        let what = if names.len() == 1 { one } else { many };
+        (!names.is_empty()).then(|| format!("{what} of {}", names.join(", ")))
+    };
+    let parts = [
+        named(uses().filter_map(|used| used.server.as_ref()).collect(), "the entry", "the entries"),
+        uses().any(|used| used.server.is_none()).then(|| "the hooks".to_owned()),
+        named(
+            copies.filter_map(|one| one.server.as_ref()).collect(),
+            "the copy, which was not as its original,",
+            "the copies, which were not as their originals,",
+        ),
+    ];
+    format!("{host}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(" and "))
 }
 
 /// As much as was installed, and no more.
@@ -150,4 +179,32 @@ fn close(dir: &Path) -> std::io::Result<()> {
 #[cfg(not(unix))]
 fn close(_: &Path) -> std::io::Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bir_install::doctor::program::{self, Lacking, Program, Use};
+
+    #[test]
+    fn what_was_mended_is_named() {
+        let used = |host: &str, program, server: Option<&str>| Use {
+            path: "/old/bir-proxy".into(),
+            program,
+            file: "/f".into(),
+            host: host.into(),
+            server: server.map(ToOwned::to_owned),
+        };
+        let uses = vec![
+            used("codex", Program::Missing, Some("b")),
+            used("codex", Program::Missing, Some("a")),
+            used("codex", Program::NotExecutable, None),
+            used("codex", Program::Ours, Some("well")),
+            used("zed", Program::Version("0.0.1".into()), Some("z")),
+        ];
+        let findings = program::findings(&uses, VERSION, Lacking::default());
+        let report = Report { uses, findings, ..Report::default() };
+        assert_eq!(concerned(&report, "codex"), "codex: the entries of `a`, `b` and the hooks");
+        assert_eq!(concerned(&report, "zed"), "zed: the entry of `z`");
+    }
 }

@@ -8,6 +8,7 @@
 //! What is a finding is decided in `bir_install::doctor`, by functions of what was observed. Here it is looked, told, and with
 //! `--fix` mended where that is safe.
 
+mod explain;
 mod fix;
 mod gather;
 mod page;
@@ -16,6 +17,7 @@ use crate::error::CommandError;
 use crate::home::Home;
 use crate::out;
 use bir_install::doctor::hooks::Hook;
+use bir_install::doctor::program::Use;
 use bir_install::doctor::{Code, Finding, Severity};
 use clap::Args;
 use serde_json::{Value, json};
@@ -28,6 +30,9 @@ pub(crate) struct DoctorArgs {
     /// Do what is safe to do, say what was done, and look again.
     #[arg(long)]
     fix: bool,
+    /// Say what the code of a finding means, and look at nothing.
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["fix", "json"])]
+    explain: Option<String>,
     /// Print an object.
     #[arg(long)]
     json: bool,
@@ -47,10 +52,15 @@ struct Report {
     wrapped: Vec<Wrapped>,
     /// The recorders that hosts' hooks start.
     hooks: Vec<Hook>,
+    /// The programs that entries and hooks start.
+    uses: Vec<Use>,
 }
 
 /// Looks, and mends what is to be mended.
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), CommandError> {
+    if let Some(code) = &args.explain {
+        return Ok(out::print(&explain::explain(code)?)?);
+    }
     let home = Home::find()?;
     let mut report = gather::look(&home)?;
     let mut done = Vec::new();

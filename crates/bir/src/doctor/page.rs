@@ -7,6 +7,7 @@ use crate::out::{self, paint, safe, time};
 use bir_install::doctor::{Code, Finding, Severity};
 use jiff::tz::TimeZone;
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// What stands before the lines of a finding.
 const INDENT: &str = "         ";
@@ -18,7 +19,7 @@ pub(super) fn page(report: &Report, done: Option<&Vec<Done>>) -> String {
         replay(&mut page, finding);
     }
     if let Some(done) = done {
-        self::done(&mut page, done);
+        self::done(&mut page, done, report.findings.is_empty());
     }
     let others: Vec<&Finding> = report.findings.iter().filter(|one| one.code != Code::ReplayOn).collect();
     for finding in &others {
@@ -28,7 +29,7 @@ pub(super) fn page(report: &Report, done: Option<&Vec<Done>>) -> String {
         page.push('\n');
     }
     let _ = writeln!(page, "{}", summary(report));
-    wrapped(&mut page, &report.wrapped, &TimeZone::system());
+    wrapped(&mut page, &report.wrapped, std::env::home_dir().as_deref(), &TimeZone::system());
     page
 }
 
@@ -58,9 +59,13 @@ impl<T: AsRef<str> + ?Sized> UppercaseFirst for T {
     }
 }
 
-fn done(page: &mut String, done: &[Done]) {
+fn done(page: &mut String, done: &[Done], nothing_left: bool) {
     if done.is_empty() {
-        page.push_str("nothing was there that may be mended unasked\n\n");
+        page.push_str(if nothing_left {
+            "nothing has to be fixed\n\n"
+        } else {
+            "nothing here can be fixed automatically; these need you:\n\n"
+        });
         return;
     }
     for one in done {
@@ -98,11 +103,20 @@ fn summary(report: &Report) -> String {
         None => paint::good("no fault"),
     };
     let text = [Some(text)].into_iter().chain(others).flatten().collect::<Vec<_>>().join(", ");
-    let more = if report.findings.is_empty() { "" } else { "; docs/doctor.md says what each code means" };
+    let more =
+        if report.findings.is_empty() { "" } else { "; `bir doctor --explain CODE` says what a code means" };
     format!("{text} in {}{more}", safe::line(&report.project.to_string_lossy()))
 }
 
-fn wrapped(page: &mut String, all: &[Wrapped], zone: &TimeZone) {
+/// A path as a person writes it.
+fn short(path: &Path, home: Option<&Path>) -> String {
+    match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(rest) if !rest.as_os_str().is_empty() => format!("~/{}", safe::line(&rest.to_string_lossy())),
+        _ => safe::line(&path.to_string_lossy()).into_owned(),
+    }
+}
+
+fn wrapped(page: &mut String, all: &[Wrapped], home: Option<&Path>, zone: &TimeZone) {
     page.push('\n');
     if all.is_empty() {
         page.push_str(
@@ -128,17 +142,26 @@ fn wrapped(page: &mut String, all: &[Wrapped], zone: &TimeZone) {
             safe::line(&one.entry.server).into_owned(),
             one.entry.host.clone(),
             text(scope.as_ref()),
-            text(state.as_ref().and_then(|entry| entry.get("state"))),
+            if one.dead {
+                paint::bad("dead")
+            } else {
+                text(state.as_ref().and_then(|entry| entry.get("state")))
+            },
             registered,
-            safe::line(&one.entry.file.to_string_lossy()).into_owned(),
+            short(&one.entry.file, home),
         ]);
     }
     page.push_str(&table.render(out::columns()));
+    if all.iter().any(|one| one.registered_at.is_none()) {
+        page.push_str(&paint::dim("never: no call of it has come through its proxy in this project yet\n"));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bir_hosts::config::{Scope, State};
+    use bir_install::doctor::entries::Entry;
     use bir_install::doctor::{control, projects, state};
 
     fn plain(report: &Report, done: Option<&Vec<Done>>) -> String {
@@ -170,6 +193,40 @@ mod tests {
     }
 
     #[test]
+    fn the_table_writes_paths_short_and_explains_itself() {
+        let one = |registered_at, dead| Wrapped {
+            entry: Entry {
+                host: "codex".into(),
+                server: "s".into(),
+                scope: Scope::User,
+                file: "/home/ada/.codex/config.toml".into(),
+                proxy: Some("/opt/bir-proxy".into()),
+                state: State::Active,
+                twice: false,
+                outdated: false,
+                no_correlation: false,
+            },
+            dead,
+            registered_at,
+        };
+        let table = |all: &[Wrapped]| {
+            let mut page = String::new();
+            wrapped(&mut page, all, Some(Path::new("/home/ada")), &TimeZone::UTC);
+            console::strip_ansi_codes(&page).into_owned()
+        };
+        let text = table(&[one(None, true)]);
+        assert!(text.contains("  dead  ") && text.contains("  ~/.codex/config.toml\n"), "{text}");
+        assert!(
+            text.ends_with("never: no call of it has come through its proxy in this project yet\n"),
+            "{text}"
+        );
+        let text = table(&[one(Some(1_000), false)]);
+        assert!(text.contains("  active  ") && !text.contains("never"), "{text}");
+        assert_eq!(short(Path::new("/home/ada"), Some(Path::new("/home/ada"))), "/home/ada");
+        assert_eq!(short(Path::new("/x/y"), None), "/x/y");
+    }
+
+    #[test]
     fn what_was_done_is_told_and_nothing_of_others_moves_the_terminal() {
         let observed = state::Observed {
             dir: "/s\u{1b}[2J".into(),
@@ -192,7 +249,12 @@ mod tests {
         assert!(text.contains("/s␛[2J"), "{text}");
         assert!(text.ends_with("bir install wraps those that are configured\n"), "{text}");
         let well = Report { project: "/p".into(), ..Report::default() };
-        assert!(plain(&well, Some(&Vec::new())).starts_with("nothing was there"));
+        assert!(plain(&well, Some(&Vec::new())).starts_with("nothing has to be fixed\n"));
+        let text = plain(&report, Some(&Vec::new()));
+        assert!(
+            text.starts_with("nothing here can be fixed automatically; these need you:\n\nfault"),
+            "{text}"
+        );
         assert!(plain(&well, None).starts_with("no fault in /p\n"));
     }
 }

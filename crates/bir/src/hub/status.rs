@@ -22,6 +22,9 @@ use std::time::Duration;
 /// How long the hub may take to answer here.
 const ANSWER: Duration = Duration::from_secs(5);
 
+/// How a program reads that `bir off` was said.
+const BY_FILE: &str = "the file off";
+
 #[derive(Args)]
 pub(crate) struct StatusArgs {
     /// Print an object.
@@ -72,9 +75,14 @@ pub(crate) fn run(args: &StatusArgs) -> Result<(), CommandError> {
         return Ok(out::json(&as_json(&home, &hub, &spool, &off, &bound, &wrapped))?);
     }
     let (zone, here) = (TimeZone::system(), off::is_off());
-    let mut page = page(&hub, &spool, &off, here, home.has_runs(), &zone);
+    let mut page = page(&hub, &spool, &off, here, home.has_runs(), home.how_to_begin(), &zone);
     bound.lines(&zone).into_iter().for_each(|(name, value)| field(&mut page, name, &value));
     wrapped.lines().into_iter().for_each(|(name, value)| field(&mut page, name, &value));
+    let dir = crate::project::here()?;
+    if wrapped.is_everywhere() && bound.leaves_out(&dir.canonicalize().unwrap_or(dir)) {
+        let text = "no project is set up here, so that each server's calls become a run of their own; `bir install` sets it up";
+        field(&mut page, "here", &paint::warn(text));
+    }
     Ok(out::print(&page)?)
 }
 
@@ -138,7 +146,7 @@ pub(crate) fn switch(dir: &Path) -> Off {
     }
     match off::reach(dir) {
         Reach::Nowhere => Off::No,
-        Reach::Everywhere => Off::Everywhere("the file off"),
+        Reach::Everywhere => Off::Everywhere(BY_FILE),
         Reach::In(lines) => Off::In(lines),
     }
 }
@@ -170,7 +178,15 @@ fn field(page: &mut String, name: &str, value: &str) {
     let _ = writeln!(page, "{} {value}", paint::dim(&format!("{name:<9}")));
 }
 
-fn page(hub: &Hub, spool: &SpoolStats, off: &Off, here: bool, kept: bool, zone: &TimeZone) -> String {
+fn page(
+    hub: &Hub,
+    spool: &SpoolStats,
+    off: &Off,
+    here: bool,
+    kept: bool,
+    begin: &str,
+    zone: &TimeZone,
+) -> String {
     let mut page = String::new();
     let mut field = |name: &str, value: String| field(&mut page, name, &value);
     field("hub", if hub.kind.is_none() && kept { NOT_RUNNING.into() } else { hub_line(hub) });
@@ -201,7 +217,10 @@ fn page(hub: &Hub, spool: &SpoolStats, off: &Off, here: bool, kept: bool, zone: 
         "recording",
         match off {
             Off::No => paint::good("on"),
-            Off::Everywhere(by) => paint::warn(&format!("off ({by})")),
+            Off::Everywhere(BY_FILE) => {
+                paint::warn("off, switched off with `bir off`; `bir on` switches it on")
+            }
+            Off::Everywhere(by) => paint::warn(&format!("off, by the variable {by}")),
             Off::Unclear(why) => paint::warn(&format!("off: {}", safe::line(why))),
             Off::In(list) => in_directories(list, here),
         },
@@ -216,7 +235,7 @@ fn page(hub: &Hub, spool: &SpoolStats, off: &Off, here: bool, kept: bool, zone: 
         field(
             "last run",
             match spool.runs {
-                0 => "none yet; put a server behind the recorder with `bir wrap`, or try `bir demo`".into(),
+                0 => format!("none yet; {begin}"),
                 1 => "none has reached the hub yet; 1 waits in the spool and is sent within seconds".into(),
                 n => {
                     format!("none has reached the hub yet; {n} wait in the spool and are sent within seconds")
@@ -268,8 +287,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(switch(dir.path()), Off::No);
         for (text, expected) in [
-            ("", Off::Everywhere("the file off")),
-            ("# why\n", Off::Everywhere("the file off")),
+            ("", Off::Everywhere(BY_FILE)),
+            ("# why\n", Off::Everywhere(BY_FILE)),
             ("/a\n# b\n /c \n", Off::In(vec!["/a".into(), "/c".into()])),
         ] {
             std::fs::write(dir.path().join("off"), text).unwrap();
@@ -290,7 +309,8 @@ mod tests {
         };
         let spool = SpoolStats { runs: 2, segments: 3, bytes: 4096, oldest: Some(2_000) };
         let plain = |hub: &Hub, spool: &SpoolStats, off: &Off| {
-            console::strip_ansi_codes(&page(hub, spool, off, false, false, &TimeZone::UTC)).into_owned()
+            console::strip_ansi_codes(&page(hub, spool, off, false, false, "begin", &TimeZone::UTC))
+                .into_owned()
         };
         assert_eq!(
             plain(&hub, &spool, &Off::No),
@@ -302,7 +322,8 @@ mod tests {
         );
         let none = plain(&Hub::default(), &SpoolStats::default(), &Off::Everywhere("BIR_OFF"));
         assert!(
-            none.starts_with("hub       none; start one with `bir up`") && none.contains("off (BIR_OFF)"),
+            none.starts_with("hub       none; start one with `bir up`")
+                && none.contains("off, by the variable BIR_OFF"),
             "{none}"
         );
         let listed = |here| {

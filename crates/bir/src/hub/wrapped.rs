@@ -81,6 +81,11 @@ impl Wrapped {
         lines
     }
 
+    /// Whether a server is wrapped that counts in every project of the user.
+    pub(super) fn is_everywhere(&self) -> bool {
+        self.servers.iter().any(|one| one.project.is_none() && one.state == State::Wrapped)
+    }
+
     fn groups(&self) -> Vec<(&str, Option<&Path>)> {
         let mut groups: Vec<(&str, Option<&Path>)> = Vec::new();
         for one in &self.servers {
@@ -154,6 +159,9 @@ mod tests {
             lines[1],
             "wrapped c of codex: /none/bir-proxy is not there any more, so that it does not start; `bir install` renews it"
         );
+        assert!(!wrapped.is_everywhere(), "the one that counts everywhere does not start");
+        let everywhere = vec![one("codex", "c", None, State::Wrapped)];
+        assert!(Wrapped { servers: everywhere, ..Wrapped::default() }.is_everywhere());
         assert!(Wrapped::default().lines()[0].1.contains("`bir install`"));
     }
 }

@@ -67,7 +67,7 @@ pub(crate) async fn find(home: &Home, client: &mut HubClient, text: &str) -> Res
     if text == "last" {
         let newest = api::runs(client, &[], 1).await?;
         let newest = newest.first().ok_or_else(|| {
-            let none = || "no run is recorded yet; try `bir demo`".into();
+            let none = || format!("no run is recorded yet; {}", home.how_to_begin());
             CommandError::failed(home.none_but_waiting().unwrap_or_else(none))
         })?;
         return Ok(read::<Summary>(newest)?.id);

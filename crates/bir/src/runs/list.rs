@@ -25,10 +25,7 @@ pub(crate) async fn run(home: &Home, args: &ListArgs) -> Result<(), CommandError
     }
     let runs = runs.iter().map(read::<Summary>).collect::<Result<Vec<_>, _>>()?;
     if runs.is_empty() {
-        let none = || {
-            "no run is recorded yet; put a server behind the recorder with `bir wrap`, or try `bir demo`"
-                .into()
-        };
+        let none = || format!("no run is recorded yet; {}", home.how_to_begin());
         say(if args.filter.is_empty() {
             home.none_but_waiting().unwrap_or_else(none)
         } else {

@@ -2,29 +2,30 @@
 
 use super::Entry;
 use crate::cli::Format;
-use serde_json::json;
+use serde_json::{Map, json};
 use std::path::Path;
+
+/// What stands for a value of the environment.
+const VALUE: &str = "…";
 
 /// The next steps. No value of the environment is in them: it may be a secret, and stands in the entry already.
 pub(crate) fn steps(entry: &Entry, format: Format) -> Vec<String> {
-    let place = match format {
-        Format::Json if entry.env.is_empty() => {
-            let server = json!({ "type": "stdio", "command": entry.command, "args": entry.args });
+    let mut steps = match format {
+        Format::Json if entry.env.is_empty() => vec![add(entry, "")],
+        Format::Json => vec![
+            // The project's file is shared, and what may be secret belongs into one's own.
+            add(entry, " -s local"),
             format!(
-                "next: for Claude Code, claude mcp add-json {} {}",
-                quoted(&entry.name),
-                quoted(&server.to_string())
-            )
-        }
+                "      with the values of the entry above in place of {VALUE}; it goes into ~/.claude.json, which is yours alone"
+            ),
+        ],
         Format::Opencode => {
-            "next: for opencode, put the entry into ~/.config/opencode/opencode.json, or opencode.json of the project".into()
+            vec!["next: for opencode, put the entry into ~/.config/opencode/opencode.json, or opencode.json of the project".into()]
         }
-        Format::Json => "next: for Claude Code, put the entry into .mcp.json of the project".into(),
-        Format::Toml => "next: for Codex, put the entry into ~/.codex/config.toml".into(),
-        Format::Yaml => "next: put the entry into the client's configuration".into(),
+        Format::Toml => vec!["next: for Codex, put the entry into ~/.codex/config.toml".into()],
+        Format::Yaml => vec!["next: put the entry into the client's configuration".into()],
     };
     let other = "      for Codex, take --format toml, and put the entry into ~/.codex/config.toml; for opencode, --format opencode";
-    let mut steps = vec![place];
     if format == Format::Json {
         steps.push(format!(
             "      an entry of that name has to go first: keep the old one, then claude mcp remove {}",
@@ -34,6 +35,17 @@ pub(crate) fn steps(entry: &Entry, format: Format) -> Vec<String> {
     }
     steps.push("      then restart the client, and see its calls with `bir runs follow`".into());
     steps
+}
+
+/// The command with which Claude Code takes the entry.
+fn add(entry: &Entry, scope: &str) -> String {
+    let mut server = json!({ "type": "stdio", "command": entry.command, "args": entry.args });
+    if !entry.env.is_empty() {
+        let names: Map<_, _> = entry.env.iter().map(|(name, _)| (name.clone(), VALUE.into())).collect();
+        server["env"] = names.into();
+    }
+    let (name, server) = (quoted(&entry.name), quoted(&server.to_string()));
+    format!("next: for Claude Code, claude mcp add-json {name} {server}{scope}")
 }
 
 /// A warning where a program that a configuration names lies in a directory that cargo writes and cleans.
@@ -76,8 +88,11 @@ mod tests {
             r#"next: for Claude Code, claude mcp add-json 'my server' '{"type":"stdio","command":"/opt/bir/bir-proxy","args":["--","it'\''s"]}'"#
         );
         let secret = entry("x", &[("KEY", "hunter2")]);
+        // A secret is not led into a file that everybody reads.
+        assert!(!steps(&secret, Format::Json).concat().contains(".mcp.json"));
         for (format, part) in [
-            (Format::Json, ".mcp.json"),
+            (Format::Json, r#""env":{"KEY":"…"}}' -s local"#),
+            (Format::Json, "~/.claude.json, which is yours alone"),
             (Format::Json, "claude mcp remove x\n"),
             (Format::Opencode, "opencode.json"),
             (Format::Toml, "~/.codex/config.toml"),

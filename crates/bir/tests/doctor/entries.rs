@@ -9,7 +9,8 @@ use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn a_program_that_is_gone_after_an_upgrade() {
-    let patient = Patient::healthy();
+    let mut patient = Patient::healthy();
+    patient.installed();
     let gone = patient.home.join("old/bir-proxy");
     patient.local_server("files", &patient.wrapped_by(&gone, "npx"));
     let report = patient.finds(&["dead-path"]);
@@ -23,7 +24,8 @@ fn a_program_that_is_gone_after_an_upgrade() {
         patient.finds(&["dead-path"])["findings"][0]["what"].as_str().unwrap().contains("cannot be started")
     );
     // The hooks' program, too.
-    let patient = Patient::healthy();
+    let mut patient = Patient::healthy();
+    patient.installed();
     std::fs::remove_file(patient.home.join("bin/bir-hooks")).unwrap();
     let report = patient.finds(&["dead-path"]);
     assert_eq!(report["findings"][0]["server"], Value::Null);

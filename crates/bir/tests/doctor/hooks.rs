@@ -1,7 +1,7 @@
 //! Hooks that are missing, untrusted, doubled, or not reached.
 
 use crate::patient::{Patient, file};
-use bir_hosts::config::Role;
+use bir_hosts::config::{Memo, Role};
 use bir_hosts::{Host, hooks};
 use bir_install::ledger::HookRecord;
 use bir_model::Place;
@@ -17,6 +17,25 @@ fn servers_are_wrapped_and_there_are_no_hooks() {
     // Elsewhere the same entry is not set up at all.
     std::fs::remove_dir_all(patient.state().join("control")).unwrap();
     patient.finds(&["not-set-up"]);
+    // A user's server is as wrapped here as anywhere.
+    patient.no_servers();
+    patient.finds(&[]);
+    patient.user_server("files", &patient.wrapped("npx"));
+    let report = patient.finds(&["not-set-up"]);
+    assert!(report["findings"][0]["what"].as_str().unwrap().contains("wherever you are"), "{report:#}");
+}
+
+#[test]
+fn status_says_so_too_where_one_is_in_no_project() {
+    let mut patient = Patient::healthy();
+    patient.no_servers();
+    patient.user_server("files", &patient.wrapped("npx"));
+    let place = Place::keys(["mcpServers", "files"]);
+    patient.ledger(vec![patient.record(&patient.claude(), place, Some(Memo::default()), 1)]);
+    let says = |patient: &Patient| patient.bir(&["status"]).1.contains("here      no project is set up here");
+    assert!(!says(&patient));
+    patient.here = patient.home.clone();
+    assert!(says(&patient), "{}", patient.bir(&["status"]).1);
 }
 
 #[test]
@@ -60,6 +79,9 @@ fn codex_does_not_trust_them() {
     patient.write(&patient.home.join(".codex/config.toml"), "model = \"m\"\n");
     let report = patient.finds(&["untrusted-hook"]);
     assert_eq!(report["findings"][0]["safe"], false, "trust is given by whoever was asked");
+    // No Codex is there that an install could tell: what it left behind does not make doctor fail.
+    assert_eq!(report["findings"][0]["severity"], "warning");
+    assert!(report["findings"][0]["mend"].as_str().unwrap().contains("on PATH"), "{report:#}");
     let events: Value = serde_json::from_str(&text).unwrap();
     let mut config = String::new();
     for event in events["hooks"].as_object().unwrap().keys() {
@@ -104,7 +126,7 @@ fn codex_would_trust_another_text() {
     let path = format!("{}:/usr/bin:/bin", patient.home.join("bin").display());
     answers(&patient, "sha256:new");
     patient.variables.push(("PATH", path));
-    patient.finds(&["untrusted-hook"]);
+    assert_eq!(patient.finds(&["untrusted-hook"])["faults"], 1);
     answers(&patient, "sha256:old");
     patient.finds(&[]);
 }
@@ -143,6 +165,7 @@ fn git_would_commit_them() {
     }
     let report = patient.finds(&["not-ignored"]);
     let mend = report["findings"][0]["mend"].as_str().unwrap();
+    assert!(mend.contains(" /.claude/settings.local.json "), "the line that an install tells: {mend}");
     let mended = Command::new("sh")
         .args(["-c", mend])
         .env("PATH", "/usr/bin:/bin")

@@ -18,6 +18,8 @@ fn an_install_died_in_the_middle() {
     });
     patient.write(&patient.state().join("pending.json"), &pending.to_string());
     patient.finds(&["install-interrupted"]);
+    // To look changes nothing.
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), after);
     patient.is_mended();
     assert_eq!(std::fs::read_to_string(&file).unwrap(), before, "what had been written is taken back");
 }
@@ -63,7 +65,33 @@ fn an_upgrade_moved_the_programs_and_fix_installs_as_much_again() {
     patient.bir = new.join("bir");
     patient.finds(&["dead-path", "dead-path"]);
     let report = patient.is_mended();
+    let done = report["done"][0]["what"].as_str().unwrap();
+    assert!(done.starts_with("claude-code: the entry of `files` and the hooks: installed again"), "{done}");
     let wrapped = report["wrapped"].as_array().unwrap();
     assert_eq!((wrapped.len(), &wrapped[0]["server"]), (1, &"files".into()), "the other one stays as it was");
     assert_eq!(wrapped[0]["proxy"], new.join("bir-proxy").to_str().unwrap());
+}
+
+#[test]
+fn without_its_own_programs_it_promises_nothing_and_tells_each_once() {
+    let mut patient = Patient::healthy();
+    // A bir that stands alone, as after an upgrade that went wrong.
+    let alone = patient.home.join("alone/bir");
+    std::fs::create_dir_all(alone.parent().unwrap()).unwrap();
+    std::fs::copy(&patient.bir, &alone).unwrap();
+    patient.bir = alone;
+    std::fs::remove_dir_all(patient.home.join("bin")).unwrap();
+    let gone = patient.wrapped("uvx");
+    ["git", "github", "search"].iter().for_each(|name| patient.local_server(name, &gone));
+    let report = patient.finds(&["dead-path", "dead-path"]);
+    for finding in report["findings"].as_array().unwrap() {
+        assert_eq!(finding["safe"], false, "{finding}");
+        let mend = finding["mend"].as_str().unwrap();
+        assert!(mend.contains("missing beside bir") && !mend.contains("cargo"), "{finding}");
+    }
+    let wrapped = report["wrapped"].as_array().unwrap();
+    assert!(wrapped.len() == 4 && wrapped.iter().all(|one| one["dead"] == true), "{report:#}");
+    let (status, out, _) = patient.bir(&["doctor", "--fix"]);
+    assert_eq!(status, Some(1));
+    assert!(!out.contains("failed") && out.contains(" dead "), "{out}");
 }

@@ -68,6 +68,17 @@ impl Patient {
         path
     }
 
+    /// A bir of its own, with the other programs beside it.
+    pub(crate) fn installed(&mut self) {
+        let dir = self.home.join("installed");
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::copy(&self.bir, dir.join("bir")).unwrap();
+        for name in ["bir-proxy", "bir-hooks"] {
+            std::os::unix::fs::symlink(bir_testkit::bins::bin(name, name).unwrap(), dir.join(name)).unwrap();
+        }
+        self.bir = dir.join("bir");
+    }
+
     pub(crate) fn write(&self, path: &Path, text: &str) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();

@@ -75,3 +75,12 @@ fn home_is_not_where_one_would_look() {
     patient.variables.push(("HOME", "/no/such/home".into()));
     patient.finds(&["home-unusual", "home-unusual"]);
 }
+
+#[test]
+fn a_code_is_explained_without_a_checkout() {
+    let patient = Patient::healthy();
+    let (status, out, _) = patient.bir(&["doctor", "--explain", "spool-full"]);
+    assert!(status == Some(0) && out.contains("80 %"), "{out}");
+    let (status, out, err) = patient.bir(&["doctor", "--explain", "spool"]);
+    assert!(status == Some(2) && out.is_empty() && err.contains("no code `spool`"), "{out}{err}");
+}

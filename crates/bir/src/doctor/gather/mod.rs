@@ -10,9 +10,11 @@ mod state;
 use super::{Report, VERSION};
 use crate::error::CommandError;
 use crate::home::{Home, block_on};
+use crate::programs as ours;
 use crate::project::here;
 use bir_control_client::{Seen, project_of};
 use bir_install::doctor::entries::{self, Entry};
+use bir_install::doctor::program::{Lacking, Use};
 use bir_install::doctor::registered::Registered;
 use bir_install::doctor::{self as find, sorted};
 use bir_install::ledger::Ledger;
@@ -29,6 +31,8 @@ const PENDING: &str = "pending.json";
 pub(super) struct Wrapped {
     #[serde(flatten)]
     pub(super) entry: Entry,
+    /// The proxy that it starts is not there, or cannot be started.
+    pub(super) dead: bool,
     /// When a proxy of it came last, ms since the Unix epoch.
     pub(super) registered_at: Option<u64>,
 }
@@ -53,7 +57,7 @@ pub(super) fn look(home: &Home) -> Result<Report, CommandError> {
     findings.extend(find::state::findings(&state::look(home)));
     findings.extend(hosts.broken);
     findings.extend(find::ledger::findings(&ledger, &hosts::now));
-    findings.extend(find::program::findings(&hosts.uses, VERSION));
+    findings.extend(find::program::findings(&hosts.uses, VERSION, lacking()));
     findings.extend(entries::findings(&hosts.entries));
     if let Some(project) = &set_up {
         let none = std::collections::BTreeMap::new();
@@ -69,7 +73,7 @@ pub(super) fn look(home: &Home) -> Result<Report, CommandError> {
     }
     findings.extend(find::names::findings(&hosts.entries, &hub.tools));
     findings.extend(find::hooks::findings(&hosts.hooks, &hosts.entries, set_up.is_some()));
-    findings.extend(find::hooks::untrusted(&hosts.trusted));
+    findings.extend(find::hooks::untrusted(&hosts.trusted, ours::on_path("codex").is_some()));
     findings.extend(find::projects::findings(&projects::look(state_dir, &here, &ledger, &hosts.hooks)));
     findings.extend(find::control::findings(&control.observed, VERSION));
     findings.extend(find::hub::findings(&hub.hub));
@@ -77,8 +81,26 @@ pub(super) fn look(home: &Home) -> Result<Report, CommandError> {
     let registered =
         |entry: &Entry| seen.registration(set_up.as_deref()?, &entry.server).map(|proxy| proxy.at);
     let wrapped = hosts.entries.iter().filter(|entry| entry.proxy.is_some());
-    let wrapped = wrapped.map(|entry| Wrapped { entry: entry.clone(), registered_at: registered(entry) });
-    Ok(Report { project, findings: sorted(findings), wrapped: wrapped.collect(), hooks: hosts.hooks })
+    let is_dead = |entry: &Entry| hosts.uses.iter().any(|used| used.is_dead() && is_of(used, entry));
+    let wrapped = wrapped.map(|entry| Wrapped {
+        entry: entry.clone(),
+        dead: is_dead(entry),
+        registered_at: registered(entry),
+    });
+    let wrapped = wrapped.collect();
+    Ok(Report { project, findings: sorted(findings), wrapped, hooks: hosts.hooks, uses: hosts.uses })
+}
+
+/// What is missing of this installation.
+fn lacking() -> Lacking {
+    let lacks = |name| ours::program(name).is_err();
+    Lacking { proxy: lacks(ours::PROXY), hooks: lacks(ours::HOOKS) }
+}
+
+/// Whether it is the program of an entry.
+fn is_of(used: &Use, entry: &Entry) -> bool {
+    (used.server.as_ref(), &used.host, &used.file, Some(&used.path))
+        == (Some(&entry.server), &entry.host, &entry.file, entry.proxy.as_ref())
 }
 
 /// When we wrapped an entry.

@@ -42,14 +42,18 @@ fn hooked(ledger: &Ledger) -> Vec<PathBuf> {
     dirs.map(|dir| dir.canonicalize().unwrap_or_else(|_| dir.to_path_buf())).collect()
 }
 
-/// Files with our hooks that are one person's and one project's, and that git would commit.
-fn not_ignored(hooks: &[Hook]) -> Vec<PathBuf> {
+/// Files with our hooks that are one person's and one project's, and that git would commit; each with its work tree.
+fn not_ignored(hooks: &[Hook]) -> Vec<(PathBuf, PathBuf)> {
     let mine = hooks.iter().filter(|hook| hook.is_ours() && hook.scope == Scope::Local);
     let mut files: Vec<PathBuf> = mine.map(|hook| hook.file.clone()).collect();
     files.sort();
     files.dedup();
     files.retain(|file| is_ignored(file) == Some(false));
-    files
+    let tree = |file: &PathBuf| {
+        let tree = file.ancestors().skip(1).find(|dir| dir.join(".git").symlink_metadata().is_ok())?;
+        Some(tree.to_path_buf())
+    };
+    files.into_iter().filter_map(|file| Some((file.clone(), tree(&file)?))).collect()
 }
 
 /// Whether git ignores a file. None: it lies in no work tree, or there is no git to ask.
