@@ -113,14 +113,39 @@ fn hunk(
 fn compared(before: &str, after: &str) -> Vec<String> {
     let diff = TextDiff::from_lines(before, after);
     let sign = |tag| match tag {
-        ChangeTag::Equal => None,
-        ChangeTag::Delete => Some('-'),
-        ChangeTag::Insert => Some('+'),
+        ChangeTag::Equal => ' ',
+        ChangeTag::Delete => '-',
+        ChangeTag::Insert => '+',
     };
     let line = |change: similar::Change<&str>| {
-        Some(format!("{}{}", sign(change.tag())?, change.value().trim_end_matches(['\n', '\r'])))
+        format!("{}{}", sign(change.tag()), change.value().trim_end_matches(['\n', '\r']))
     };
-    diff.iter_all_changes().filter_map(line).collect()
+    let lines: Vec<String> = diff.iter_all_changes().map(line).collect();
+    let kept = with_enclosing(&lines);
+    lines.into_iter().zip(kept).filter_map(|(line, kept)| kept.then_some(line)).collect()
+}
+
+/// Which lines are shown: those that change, and those that enclose one, by their indent: the member's name, its brackets.
+fn with_enclosing(lines: &[String]) -> Vec<bool> {
+    let indent = |line: &str| line[1..].len() - line[1..].trim_start().len();
+    let is_changed = |line: &str| !line.starts_with(' ');
+    let mut kept: Vec<bool> = lines.iter().map(|line| is_changed(line)).collect();
+    let mut mark = |order: &mut dyn Iterator<Item = usize>| {
+        // Of lines further in than this one an enclosing line has been met already.
+        let mut least = 0;
+        for at in order {
+            let here = indent(&lines[at]);
+            if is_changed(&lines[at]) {
+                least = here;
+            } else if here < least {
+                kept[at] = true;
+                least = here;
+            }
+        }
+    };
+    mark(&mut (0..lines.len()).rev());
+    mark(&mut (0..lines.len()));
+    kept
 }
 
 /// A file that is ours alone, or of which only the spelling changes.
@@ -135,6 +160,13 @@ fn whole(sheet: &Sheet, known: &[String], out: &mut Vec<String>) {
     let text = |bytes: &Option<Vec<u8>>| {
         masked_text(&String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()), known)
     };
+    match (&sheet.before, &sheet.now) {
+        (None, Some(now)) => {
+            return out.push(format!("@@ a new file of our own, {} bytes: the hooks @@", now.len()));
+        }
+        (Some(_), None) => return out.push("@@ the whole file, which is our own @@".into()),
+        _ => {}
+    }
     out.push("@@ the whole file @@".into());
     out.extend(compared(&text(&sheet.before), &text(&sheet.now)));
 }
@@ -213,6 +245,7 @@ mod tests {
             lines(before, after),
             [
                 "@@ mcpServers.a @@",
+                " \"a\": {",
                 "-  \"command\": \"npx\",",
                 "+  \"command\": \"/bin/bir-proxy\",",
                 "-  }",
@@ -221,8 +254,16 @@ mod tests {
                 "+    \"--token\",",
                 "+    \"[hidden]\"",
                 "+  ]",
+                " }",
             ]
         );
+    }
+
+    #[test]
+    fn an_element_of_a_list_is_shown_in_its_brackets() {
+        let (before, after) =
+            (json!({"hooks": {"Stop": [{"a": 1}]}}), json!({"hooks": {"Stop": [{"a": 1}, {"b": 2}]}}));
+        assert_eq!(lines(before, after), ["@@ hooks.Stop @@", " \"Stop\": [", "+  {\"b\":2}", " ]"]);
     }
 
     #[test]
