@@ -3,7 +3,7 @@
 use crate::out::{paint, safe, size};
 use bir_hosts::config::Scope;
 use bir_install::operation::Kind;
-use bir_install::plan::{Outcome, Plan};
+use bir_install::plan::{Outcome, Plan, ServerLine};
 use console::{Alignment, measure_text_width, pad_str};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -16,7 +16,7 @@ pub(super) fn page(plan: &Plan, user: &Path, width: Option<usize>) -> String {
         let row = Row {
             name: paint::name(&safe::line(&line.server)),
             outcome: what(&line.outcome, false),
-            scope: scope(line.scope),
+            scope: scope_of(line),
             why: why(&line.outcome),
         };
         (line.host.as_str(), line.file.as_path(), row)
@@ -25,7 +25,7 @@ pub(super) fn page(plan: &Plan, user: &Path, width: Option<usize>) -> String {
         let row = Row {
             name: paint::dim("hooks"),
             outcome: what(&line.outcome, true),
-            scope: "",
+            scope: String::new(),
             why: why(&line.outcome),
         };
         (line.host.as_str(), line.file.as_path(), row)
@@ -47,7 +47,7 @@ pub(super) fn page(plan: &Plan, user: &Path, width: Option<usize>) -> String {
         let name = widths(&|row| measure_text_width(&row.name).min(NAME));
         let outcome = widths(&|row| measure_text_width(&row.outcome));
         for row in rows {
-            let cells = [pad(&row.name, name), pad(&row.outcome, outcome), row.scope.to_owned()];
+            let cells = [pad(&row.name, name), pad(&row.outcome, outcome), row.scope.clone()];
             page.push_str(format!("  {}", cells.join("  ")).trim_end());
             page.push('\n');
             if let Some(why) = row.why {
@@ -84,7 +84,7 @@ const NAME: usize = 24;
 struct Row<'p> {
     name: String,
     outcome: String,
-    scope: &'static str,
+    scope: String,
     why: Option<&'p str>,
 }
 
@@ -135,6 +135,7 @@ pub(super) fn diff(plan: &Plan, user: &Path) -> String {
             let painted = match line.as_bytes().first() {
                 Some(b'+') => paint::good(&shown),
                 Some(b'-') => paint::bad(&shown),
+                Some(b' ') => paint::dim(&shown),
                 _ => paint::name(&shown),
             };
             page.push_str(&painted);
@@ -167,6 +168,39 @@ pub(super) fn summary(plan: &Plan) -> String {
     if parts.is_empty() { "done".into() } else { format!("done: {}", parts.join(", ")) }
 }
 
+/// What a person is asked: how much becomes another.
+pub(super) fn question(plan: &Plan) -> String {
+    let files = plan.operation.changes.len() as u64;
+    let servers = plan.servers.iter().filter(|line| line.outcome.changes()).count() as u64;
+    let hooks = plan.hooks.iter().filter(|line| line.outcome.changes()).count() as u64;
+    let mut parts = Vec::new();
+    if servers > 0 {
+        parts.push(size::count(servers, "server"));
+    }
+    if hooks > 0 {
+        parts.push(format!("hooks of {}", size::count(hooks, "host")));
+    }
+    let what = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+    match files {
+        0 if plan.trust.is_some() => "Let Codex trust our hooks?".into(),
+        0 => "Note this (no file of a host changes)?".into(),
+        n => format!("Change {}{what}?", size::count(n, "file")),
+    }
+}
+
+/// The hosts that have to start anew for what was changed. None: no host has to.
+pub(super) fn changed_hosts(plan: &Plan) -> Option<String> {
+    let servers = plan.servers.iter().filter(|line| line.outcome.changes()).map(|line| &line.host);
+    let hooks = plan.hooks.iter().filter(|line| line.outcome.changes()).map(|line| &line.host);
+    let mut hosts: Vec<&str> = Vec::new();
+    for host in servers.chain(hooks).filter(|host| *host != "file") {
+        if !hosts.contains(&host.as_str()) {
+            hosts.push(host);
+        }
+    }
+    (!hosts.is_empty()).then(|| hosts.join(", "))
+}
+
 /// The plan as an object. `done`: it was carried out.
 pub(super) fn json(plan: &Plan, done: bool) -> Value {
     let servers: Vec<Value> = plan
@@ -190,7 +224,7 @@ pub(super) fn json(plan: &Plan, done: bool) -> Value {
         plan.untouched.iter().map(|(file, why)| json!({ "file": file, "why": why })).collect();
     let files: Vec<&Path> = plan.operation.changes.iter().map(|change| change.path.as_path()).collect();
     json!({
-        "servers": servers, "hooks": hooks, "untouched": untouched, "notes": plan.notes, "files": files, "setUp": plan.set_up,
+        "servers": servers, "hooks": hooks, "untouched": untouched, "notes": plan.notes, "missed": plan.missed, "files": files, "setUp": plan.set_up,
         "takenOut": plan.take_out, "trust": plan.trust.is_some(), "changes": plan.changes(), "done": done,
     })
 }
@@ -243,8 +277,16 @@ fn scope(scope: Scope) -> &'static str {
     }
 }
 
+/// For whom an entry counts; of a copy first for whom its original does.
+fn scope_of(line: &ServerLine) -> String {
+    match &line.copied {
+        Some(copied) => format!("{}, copied to {}", scope(copied.scope), scope(line.scope)),
+        None => scope(line.scope).into(),
+    }
+}
+
 /// A path as a person writes it.
-fn short(path: &Path, user: &Path) -> String {
+pub(super) fn short(path: &Path, user: &Path) -> String {
     match path.strip_prefix(user) {
         Ok(rest) if !rest.as_os_str().is_empty() => format!("~/{}", safe::line(&rest.to_string_lossy())),
         _ => safe::line(&path.to_string_lossy()).into_owned(),
@@ -260,7 +302,6 @@ mod tests {
     use super::*;
     use bir_hosts::config::Refusal;
     use bir_install::ledger::Ledger;
-    use bir_install::plan::ServerLine;
 
     #[test]
     fn a_path_is_short_within_the_home_alone() {
@@ -279,6 +320,7 @@ mod tests {
                 scope: Scope::User,
                 file: file.into(),
                 outcome: outcome.clone(),
+                copied: None,
             })
             .collect();
         plan
