@@ -80,6 +80,10 @@ fn nothing_changes_before_it_was_accepted_and_no_secret_is_shown() {
     let dry = world.bir(&["install", "--dry-run"]);
     assert_eq!(dry.status, Some(0));
     assert!(dry.out.contains("[hidden]") && dry.out.contains("@@ "), "{dry:?}");
+    assert!(
+        dry.out.contains("bytes: hooks for SessionStart, ") && !dry.out.contains("hooks.SessionStart"),
+        "{dry:?}"
+    );
     let json = world.bir(&["install", "--dry-run", "--json"]);
     let object: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!((&object["done"], &object["changes"]), (&false.into(), &true.into()));

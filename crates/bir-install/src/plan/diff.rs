@@ -52,14 +52,36 @@ fn diff(sheet: &Sheet, secrets: &Secrets) -> FileDiff {
     let mut lines = Vec::new();
     let mut places = Vec::new();
     changed(&before, &after, &Place::default(), &mut places);
-    for place in &places {
-        let side = |document| place.of(document).map(|value| masked(value, &known));
-        hunk(place, side(&before), side(&after), sheet.format, &known, &mut lines);
+    match new_hooks(sheet, &places) {
+        Some(line) => lines.push(line),
+        None => {
+            for place in &places {
+                let side = |document| place.of(document).map(|value| masked(value, &known));
+                hunk(place, side(&before), side(&after), sheet.format, &known, &mut lines);
+            }
+        }
     }
     if places.is_empty() {
         whole(sheet, &known, &mut lines);
     }
     FileDiff { path: sheet.path.clone(), is_new: sheet.before.is_none(), goes: sheet.now.is_none(), lines }
+}
+
+/// A new file that holds our hooks and nothing else is one line: which events, and how large it is.
+fn new_hooks(sheet: &Sheet, places: &[Place]) -> Option<String> {
+    let is_of_hooks = |place: &Place| place.0.first() == Some(&Step::Key("hooks".into()));
+    let now = sheet.now.as_ref().filter(|_| sheet.before.is_none() && places.iter().any(is_of_hooks))?;
+    // Beside the hooks a version may stand.
+    let is_known = |place: &Place| is_of_hooks(place) || place.0 == [Step::Key("version".into())];
+    let events = places.iter().filter(|place| is_of_hooks(place)).filter_map(|place| match place.0.get(1) {
+        Some(Step::Key(event)) => Some(event.as_str()),
+        _ => None,
+    });
+    let events: Vec<&str> = events.collect();
+    places
+        .iter()
+        .all(is_known)
+        .then(|| format!("@@ a new file of our own, {} bytes: hooks for {} @@", now.len(), events.join(", ")))
 }
 
 /// The places that say something else, as deep as they can be told by keys; an entry is one.
