@@ -11,10 +11,21 @@
 set -eu
 
 fail() { echo "install.sh: $*" >&2; exit 1; }
-usage() {
-  echo "usage: sh install.sh --from DIRECTORY|URL [--version VERSION] [--prefix DIR]" >&2
-  echo "       sh install.sh --remove [--prefix DIR]" >&2
-  exit 2
+text() {
+  echo "usage: sh install.sh --from DIRECTORY|URL [--version VERSION] [--prefix DIR]"
+  echo "       sh install.sh --remove [--prefix DIR]"
+}
+usage() { text >&2; exit 2; }
+help() {
+  text
+  echo
+  echo "Installs the programs of bir for this user, and verifies what it installs."
+  echo
+  echo "  --from WHERE       the directory, or the https address, that holds the archives and SHA256SUMS"
+  echo "  --version VERSION  another version than the newest one there"
+  echo "  --prefix DIR       programs go to DIR/bin, pages and completions to DIR/share (default: ~/.local)"
+  echo "  --remove           deletes what was installed; run \`bir uninstall --all --purge\` before it"
+  exit 0
 }
 
 from=${BIR_INSTALL_FROM:-} version='' prefix=${HOME:-}/.local remove=no
@@ -24,6 +35,7 @@ while [ $# -gt 0 ]; do
     --version) [ $# -ge 2 ] || usage; version=$2; shift 2 ;;
     --prefix) [ $# -ge 2 ] || usage; prefix=$2; shift 2 ;;
     --remove) remove=yes; shift ;;
+    -h | --help) help ;;
     *) usage ;;
   esac
 done

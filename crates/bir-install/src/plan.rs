@@ -13,6 +13,7 @@ mod diff;
 pub(crate) mod held;
 mod hooks;
 pub(crate) mod layers;
+mod missed;
 pub mod secrets;
 pub(crate) mod sheet;
 #[cfg(test)]
@@ -116,6 +117,19 @@ pub struct ServerLine {
     pub file: PathBuf,
     /// What becomes of it.
     pub outcome: Outcome,
+    /// What is wrapped is a copy: of what.
+    pub copied: Option<Copied>,
+}
+
+/// The original of a wrapped copy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Copied {
+    /// For whom it counts.
+    pub scope: Scope,
+    /// The file that it stands in.
+    pub file: PathBuf,
+    /// Its members that may hold credentials, and are copied as well: `env`, `headers`.
+    pub members: Vec<String>,
 }
 
 /// Hooks in a plan.
@@ -140,6 +154,8 @@ pub struct Plan {
     pub untouched: Vec<(PathBuf, String)>,
     /// What else a person should know: restart hints, trust that is to be given.
     pub notes: Vec<String>,
+    /// What was asked for by name and is not done, and why: a sentence each.
+    pub missed: Vec<String>,
     /// Each file that changes, as far as it does, without secrets.
     pub diffs: Vec<FileDiff>,
     /// Projects that are to be set up for bound recording.
@@ -190,10 +206,9 @@ pub fn plan(
         }
     }
     plan.trust = trust;
-    let missing = wish.servers.iter().filter(|name| !plan.servers.iter().any(|line| line.server == **name));
-    plan.notes.extend(missing.map(|name| format!("no host has a server named `{name}`")));
     plan.projects(wish);
     plan.close(&desk, ledger, &secrets);
+    plan.missed = missed::of(&plan, survey, wish);
     plan
 }
 
@@ -204,6 +219,7 @@ impl Plan {
             hooks: Vec::new(),
             untouched: Vec::new(),
             notes: Vec::new(),
+            missed: Vec::new(),
             diffs: Vec::new(),
             set_up: Vec::new(),
             take_out: Vec::new(),
@@ -248,9 +264,11 @@ impl Plan {
             let line = Line::Hooks(self.hooks.len() - 1);
             actions.extend(action.map(|action| layers::Action { line, ..action }));
         }
-        let changes = !actions.is_empty();
+        let count = actions.len();
         let owner = Owner { host, project: &wish.project, now };
-        for (line, why) in carry_out(desk, &mut self.operation.ledger, owner, actions, secrets) {
+        let failed = carry_out(desk, &mut self.operation.ledger, owner, actions, secrets);
+        let changes = failed.len() < count;
+        for (line, why) in failed {
             let refusal = Refusal { code: "file", why };
             match line {
                 Line::Server(at) => self.servers[at].outcome = Outcome::Left(refusal),

@@ -314,6 +314,7 @@ fn tell(plan: &mut Plan, stacked: &Stacked<'_>, done: &Done) {
             scope: scope_of(record, &stacked.layer),
             file: record.path.clone(),
             outcome: outcome.clone(),
+            copied: None,
         };
         let known = |other: &ServerLine| {
             other.host == line.host && other.server == line.server && other.file == line.file

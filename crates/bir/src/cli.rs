@@ -159,6 +159,9 @@ pub(crate) fn path(words: impl Iterator<Item = OsString>) -> String {
     path
 }
 
+/// More values than these are not named in one line.
+const MOST_VALUES: usize = 10;
+
 /// A mistake in the arguments of the command `path` as one line.
 pub(crate) fn one_line(e: &clap::Error, path: &str) -> String {
     let text = |kind| match e.get(kind) {
@@ -181,7 +184,14 @@ pub(crate) fn one_line(e: &clap::Error, path: &str) -> String {
         }
         ErrorKind::UnknownArgument => format!("unexpected argument `{arg}`; see `{path} --help`"),
         ErrorKind::InvalidSubcommand => {
-            format!("unknown command `{}`; see `{path} --help`", text(ContextKind::InvalidSubcommand))
+            let near = match e.get(ContextKind::SuggestedSubcommand) {
+                // The nearest stands last.
+                Some(ContextValue::Strings(all)) => all.last().cloned().unwrap_or_default(),
+                _ => text(ContextKind::SuggestedSubcommand),
+            };
+            let hint =
+                if near.is_empty() { String::new() } else { format!("; did you mean `{path} {near}`") };
+            format!("unknown command `{}`{hint}; see `{path} --help`", text(ContextKind::InvalidSubcommand))
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
             if path == "bir" =>
@@ -199,8 +209,17 @@ pub(crate) fn one_line(e: &clap::Error, path: &str) -> String {
             format!("`{arg}` needs a value; see `{path} --help`")
         }
         ErrorKind::InvalidValue => {
-            let (value, known) = (text(ContextKind::InvalidValue), text(ContextKind::ValidValue));
-            format!("`{arg}` cannot be `{value}`; it is one of {known}")
+            let (value, near) = (text(ContextKind::InvalidValue), text(ContextKind::SuggestedValue));
+            let known = match e.get(ContextKind::ValidValue) {
+                Some(ContextValue::Strings(all)) if all.len() > MOST_VALUES && !near.is_empty() => {
+                    format!("did you mean `{near}`; `{path} --help` names all")
+                }
+                Some(ContextValue::Strings(all)) if all.len() > MOST_VALUES => {
+                    format!("`{path} --help` names what it can be")
+                }
+                _ => format!("it is one of {}", text(ContextKind::ValidValue)),
+            };
+            format!("`{arg}` cannot be `{value}`; {known}")
         }
         ErrorKind::ArgumentConflict if in_notation != text(ContextKind::PriorArg) => {
             let other = text(ContextKind::PriorArg);
@@ -254,6 +273,15 @@ mod tests {
         for (line, what, hint) in [
             ("bir", "no command", "bir --help"),
             ("bir frob", "`frob`", "bir --help"),
+            ("bir instal", "`instal`", "did you mean `bir install`"),
+            ("bir run list", "`run`", "did you mean `bir runs`"),
+            ("bir runs lst", "`lst`", "did you mean `bir runs list`"),
+            (
+                "bir install --host cursr",
+                "`--host` cannot be `cursr`",
+                "did you mean `cursor`; `bir install --help`",
+            ),
+            ("bir install --host qqqq", "`--host` cannot be `qqqq`", "`bir install --help` names"),
             ("bir wrap --nam x -- y", "`--nam`", "did you mean `--name`"),
             ("bir wrap npx -y thing", "`npx`", "-- npx"),
             ("bir wrap --format xml -- y", "`xml`", "json, toml, yaml"),

@@ -7,7 +7,16 @@ use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 use std::path::{Path, PathBuf};
 
+/// How each shell takes them up.
+const COMPLETIONS: &str = "How to use them:
+  bash         bir completions bash > ~/.local/share/bash-completion/completions/bir
+  zsh          bir completions zsh > DIR/_bir   (DIR: a directory of your $fpath; then start zsh anew)
+  fish         bir completions fish > ~/.config/fish/completions/bir.fish
+  elvish       eval (bir completions elvish | slurp)   in rc.elv
+  powershell   bir completions powershell | Out-String | Invoke-Expression   in $PROFILE";
+
 #[derive(Args)]
+#[command(after_help = COMPLETIONS)]
 pub(crate) struct CompletionsArgs {
     /// The shell.
     #[arg(value_enum, value_name = "SHELL")]
@@ -31,6 +40,12 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), CommandError> {
 /// Writes a page for `bir` and one for each command.
 pub(crate) fn man(args: &ManArgs) -> Result<(), CommandError> {
     let failed = |path: &Path, e| CommandError::failed(format!("cannot write {}: {e}", path.display()));
+    if args.dir.exists() && !args.dir.is_dir() {
+        return Err(CommandError::failed(format!(
+            "{} is a file; name the directory that the pages are to be in",
+            args.dir.display()
+        )));
+    }
     std::fs::create_dir_all(&args.dir).map_err(|e| failed(&args.dir, e))?;
     let mut count = 0;
     for (name, text) in pages()? {
@@ -79,6 +94,16 @@ mod tests {
         assert!(text("bir").contains("bir\\-runs"), "the commands are named");
         assert!(text("bir-runs-list").contains("\\-\\-outcome"));
         assert!(pages.iter().all(|(name, _)| !name.contains("detach") && !name.contains("sample")));
+    }
+
+    #[test]
+    fn pages_go_into_a_directory_alone_and_each_shell_is_told_how() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let said = man(&ManArgs { dir: file.path().into() }).unwrap_err().to_string();
+        assert!(said.contains("is a file; name the directory"), "{said}");
+        for shell in Shell::value_variants() {
+            assert!(COMPLETIONS.contains(&format!("bir completions {shell}")), "{shell}");
+        }
     }
 
     #[test]

@@ -211,9 +211,9 @@ fn the_demo_records_a_run_and_the_runs_are_there_to_be_read() {
         ending,
         "open    http://127.0.0.1:PORT/signin?ticket=TICKET&next=/runs/run_ID\n        \
          the run in your browser; this link signs you in, once, within 10 minutes\n\
-         next    BIR runs list\n        \
-         BIR runs show last --full\n        \
-         BIR wrap --test -- COMMAND   records a server of your own\n\
+         next    BIR setup   in a project: records the servers that your hosts have\n        \
+         BIR runs list\n        \
+         BIR runs show last --full\n\
          stays   the hub goes on running; BIR down ends it\n        \
          the run is in HOME/state, with everything else that bir keeps\n"
     );

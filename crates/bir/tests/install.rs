@@ -80,6 +80,10 @@ fn nothing_changes_before_it_was_accepted_and_no_secret_is_shown() {
     let dry = world.bir(&["install", "--dry-run"]);
     assert_eq!(dry.status, Some(0));
     assert!(dry.out.contains("[hidden]") && dry.out.contains("@@ "), "{dry:?}");
+    assert!(
+        dry.out.contains("bytes: hooks for SessionStart, ") && !dry.out.contains("hooks.SessionStart"),
+        "{dry:?}"
+    );
     let json = world.bir(&["install", "--dry-run", "--json"]);
     let object: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!((&object["done"], &object["changes"]), (&false.into(), &true.into()));
@@ -117,4 +121,140 @@ fn replay_is_noted_and_taken_out_again() {
     assert_eq!(world.bir(&["uninstall", "--replay", "--yes"]).status, Some(0));
     assert!(!ledger().replace(' ', "").contains("\"replay\":true"));
     assert!(world.text(".cursor/mcp.json").contains("bir-proxy"), "the rest stays");
+}
+
+#[test]
+fn what_was_named_and_is_not_done_fails_with_its_reason_last() {
+    let world = World::new();
+    let last = |said: &common::Said| said.err.lines().last().unwrap_or_default().to_owned();
+    for (args, why) in [
+        (&["install", "--yes", "--host", "zed"][..], "zed"),
+        (
+            &["install", "--yes", "--host", "cursor", "--server", "nonexist"],
+            "no host has a server named `nonexist`",
+        ),
+        (&["uninstall", "/nonexist"], "there is no directory /nonexist"),
+    ] {
+        let said = world.bir(args);
+        assert_eq!(said.status, Some(1), "{said:?}");
+        assert!(last(&said).contains(why) && !said.err.contains("nothing to do"), "{said:?}");
+    }
+    std::fs::write(world.path(".cursor/mcp.json"), "{\"mcpServers\": {").unwrap();
+    let broken = world.bir(&["install", "--yes", "--host", "cursor"]);
+    assert_eq!(broken.status, Some(1), "{broken:?}");
+    assert!(last(&broken).contains(".cursor/mcp.json") && !broken.out.contains("switch"), "{broken:?}");
+    let dry = world.bir(&["install", "--dry-run", "--host", "cursor"]);
+    assert_eq!(dry.status, Some(0), "a plan alone was asked for: {dry:?}");
+}
+
+#[test]
+fn a_home_is_no_project_unless_it_is_named() {
+    let world = World::new();
+    let at_home = |args: &[&str]| {
+        let path = format!("{}:/usr/bin:/bin", world.path("bin").display());
+        let mut command = world.home.command(args);
+        common::Said::from(command.env("PATH", path).output().unwrap())
+    };
+    for name in ["install", "setup"] {
+        let said = at_home(&[name, "--yes"]);
+        assert_eq!(said.status, Some(1), "{said:?}");
+        assert!(said.err.contains(&format!("`bir {name} --everywhere`")), "{said:?}");
+    }
+    assert!(world.is_as_before() && !world.home.state().exists());
+    assert_eq!(at_home(&["install", "--dry-run", "."]).status, Some(0));
+    assert_eq!(at_home(&["install", "--dry-run", "--everywhere"]).status, Some(0));
+}
+
+#[test]
+fn purge_says_before_it_does_that_everything_goes() {
+    let world = World::new();
+    world.bir(&["install", "--yes"]);
+    let dry = world.bir(&["uninstall", "--purge", "--dry-run"]);
+    assert!(dry.out.contains("is deleted with everything that was recorded"), "{dry:?}");
+    assert!(
+        !dry.out.contains("what was recorded stays") && dry.err.contains("nothing was changed"),
+        "{dry:?}"
+    );
+    let all = world.bir(&["uninstall", "--all", "--yes"]);
+    assert!(all.out.contains("what was recorded stays"), "{all:?}");
+    assert!(all.err.contains("restart claude-code, cursor") && all.err.contains("`bir down`"), "{all:?}");
+    let left = world.bir(&["uninstall", "--purge", "--dry-run"]);
+    assert!(
+        left.out.contains("is deleted with everything") && !left.err.contains("nothing to do"),
+        "{left:?}"
+    );
+}
+
+#[test]
+fn a_copy_says_whose_it_is_and_what_it_takes_with_it() {
+    let world = World::new();
+    let said = world.bir(&["install", "--dry-run"]);
+    assert!(said.out.contains("user, copied to local"), "{said:?}");
+    let project = "{\"mcpServers\":{\"stock\":{\"command\":\"s\",\"env\":{\"K\":\"canary-env\"}}}}";
+    std::fs::write(world.path("p/.mcp.json"), project).unwrap();
+    std::fs::set_permissions(world.path(".claude.json"), PermissionsExt::from_mode(0o644)).unwrap();
+    let open = world.bir(&["install", "--dry-run", "--server", "stock"]);
+    assert!(
+        open.out.contains("copies the env of `stock`") && open.out.contains("chmod 600 ~/.claude.json"),
+        "{open:?}"
+    );
+    std::fs::set_permissions(world.path(".claude.json"), PermissionsExt::from_mode(0o600)).unwrap();
+    let own = world.bir(&["install", "--dry-run", "--server", "stock"]);
+    assert!(own.out.contains("copies the env of `stock`") && !own.out.contains("chmod"), "{own:?}");
+}
+
+#[test]
+fn hooks_of_codex_that_nobody_can_trust_are_no_change() {
+    let world = World::new();
+    std::fs::create_dir(world.path(".codex")).unwrap();
+    std::fs::write(world.path(".codex/config.toml"), "").unwrap();
+    let first = world.bir(&["install", "--yes"]);
+    assert!(first.out.contains("no `codex` is on PATH"), "{first:?}");
+    let again = world.bir(&["install"]);
+    assert_eq!(again.status, Some(0), "{again:?}");
+    assert!(again.err.contains("nothing to do"), "{again:?}");
+}
+
+#[test]
+fn hooks_of_one_project_are_not_doubled_by_those_of_all() {
+    let world = World::new();
+    world.bir(&["install", "--yes"]);
+    let user = world.bir(&["install", "--user", "--yes", "--host", "claude-code"]);
+    assert_eq!(user.status, Some(0), "{user:?}");
+    assert!(
+        user.out.contains("--host claude-code`, then `bir install --user --host claude-code`"),
+        "{user:?}"
+    );
+    assert!(!world.path(".claude/settings.json").exists(), "{user:?}");
+    world.bir(&["uninstall", "--yes", "--host", "claude-code"]);
+    world.bir(&["install", "--user", "--yes", "--host", "claude-code"]);
+    assert!(world.text(".claude/settings.json").contains("bir-hooks"));
+}
+
+#[test]
+fn the_line_for_git_is_the_doctors_and_uninstall_names_it() {
+    let world = World::new();
+    std::fs::create_dir_all(world.path("p/.git/info")).unwrap();
+    let exclude = world.path("p/.git/info/exclude");
+    std::fs::write(&exclude, "**/settings.local.json\n").unwrap();
+    assert_eq!(world.bir(&["install", "--yes"]).status, Some(0));
+    let back = world.bir(&["uninstall", "--dry-run"]);
+    assert!(back.out.contains("`**/settings.local.json` in .git/info/exclude is of no use"), "{back:?}");
+    std::fs::write(&exclude, "").unwrap();
+    let other = world.bir(&["uninstall", "--dry-run"]);
+    assert!(!other.out.contains("info/exclude"), "{other:?}");
+}
+
+#[test]
+fn where_no_host_was_found_it_is_said_where_it_was_looked() {
+    let world = World::new();
+    std::fs::remove_file(world.path(".claude.json")).unwrap();
+    std::fs::remove_dir_all(world.path(".cursor")).unwrap();
+    let none = world.bir(&["install", "--yes"]);
+    assert!(none.err.contains("~/.claude.json") && none.err.contains("start yours once"), "{none:?}");
+    let claude = world.path("bin/claude");
+    std::fs::write(&claude, "").unwrap();
+    std::fs::set_permissions(&claude, PermissionsExt::from_mode(0o755)).unwrap();
+    let never_ran = world.bir(&["install", "--yes"]);
+    assert!(never_ran.err.contains("`claude` is on PATH"), "{never_ran:?}");
 }

@@ -10,8 +10,9 @@
 
 use super::held::{Held, held, is_wrapped, locate};
 use super::layers::{Action, Line, What};
+use super::secrets::holds_credentials;
 use super::sheet::Desk;
-use super::{Outcome, ServerLine, Wish};
+use super::{Copied, Outcome, ServerLine, Wish};
 use crate::ledger::{EntryRecord, Ledger};
 use crate::survey::{HostSurvey, Module, name_of};
 use bir_hosts::config::{
@@ -128,6 +129,7 @@ impl Bench<'_> {
             scope,
             file: file.to_path_buf(),
             outcome,
+            copied: None,
         });
         Line::Server(self.decided.lines.len() - 1)
     }
@@ -215,6 +217,7 @@ impl Bench<'_> {
         let outcome = match (held, place.as_ref(), stands) {
             (Some(_), _, Some(stands)) if wrap.place.of(&meant) == Some(stands) => {
                 self.line(server, &wrap.file.path, wrap.file.scope, Outcome::Already);
+                self.copied(server, &wrap);
                 return;
             }
             (Some(held), Some(place), Some(_)) => {
@@ -229,10 +232,29 @@ impl Bench<'_> {
             }
             _ => Outcome::Wrapped,
         };
-        edits.extend(wrap.edits);
         let line = self.line(server, &wrap.file.path, wrap.file.scope, outcome);
+        self.copied(server, &wrap);
+        edits.extend(wrap.edits);
         let what = What::Edits { edits: renewed(edits), entry: Some(entry), hooks: Vec::new() };
         self.decided.actions.push(Action { file: wrap.file, what, line });
+    }
+
+    /// Says of the newest line what it is a copy of, if it is one.
+    fn copied(&mut self, server: &Server, wrap: &Wrap) {
+        if wrap.memo.is_some() {
+            return;
+        }
+        let is_filled = |value: &Value| value.as_object().is_some_and(|members| !members.is_empty());
+        let of_entry = server.entry.as_object().into_iter().flatten();
+        let members = of_entry.filter(|(name, value)| holds_credentials(name) && is_filled(value));
+        let copied = Copied {
+            scope: server.scope,
+            file: server.file.clone(),
+            members: members.map(|(name, _)| name.clone()).collect(),
+        };
+        if let Some(line) = self.decided.lines.last_mut() {
+            line.copied = Some(copied);
+        }
     }
 
     /// A server that is not to be wrapped, and may be so.
@@ -284,6 +306,7 @@ impl Bench<'_> {
                 scope: record.scope,
                 file: record.path.clone(),
                 outcome: Outcome::Removed,
+                copied: None,
             });
             let line = Line::Server(self.decided.lines.len() - 1);
             self.take_back(&record, back, line);

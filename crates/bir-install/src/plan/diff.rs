@@ -52,14 +52,36 @@ fn diff(sheet: &Sheet, secrets: &Secrets) -> FileDiff {
     let mut lines = Vec::new();
     let mut places = Vec::new();
     changed(&before, &after, &Place::default(), &mut places);
-    for place in &places {
-        let side = |document| place.of(document).map(|value| masked(value, &known));
-        hunk(place, side(&before), side(&after), sheet.format, &known, &mut lines);
+    match new_hooks(sheet, &places) {
+        Some(line) => lines.push(line),
+        None => {
+            for place in &places {
+                let side = |document| place.of(document).map(|value| masked(value, &known));
+                hunk(place, side(&before), side(&after), sheet.format, &known, &mut lines);
+            }
+        }
     }
     if places.is_empty() {
         whole(sheet, &known, &mut lines);
     }
     FileDiff { path: sheet.path.clone(), is_new: sheet.before.is_none(), goes: sheet.now.is_none(), lines }
+}
+
+/// A new file that holds our hooks and nothing else is one line: which events, and how large it is.
+fn new_hooks(sheet: &Sheet, places: &[Place]) -> Option<String> {
+    let is_of_hooks = |place: &Place| place.0.first() == Some(&Step::Key("hooks".into()));
+    let now = sheet.now.as_ref().filter(|_| sheet.before.is_none() && places.iter().any(is_of_hooks))?;
+    // Beside the hooks a version may stand.
+    let is_known = |place: &Place| is_of_hooks(place) || place.0 == [Step::Key("version".into())];
+    let events = places.iter().filter(|place| is_of_hooks(place)).filter_map(|place| match place.0.get(1) {
+        Some(Step::Key(event)) => Some(event.as_str()),
+        _ => None,
+    });
+    let events: Vec<&str> = events.collect();
+    places
+        .iter()
+        .all(is_known)
+        .then(|| format!("@@ a new file of our own, {} bytes: hooks for {} @@", now.len(), events.join(", ")))
 }
 
 /// The places that say something else, as deep as they can be told by keys; an entry is one.
@@ -113,14 +135,39 @@ fn hunk(
 fn compared(before: &str, after: &str) -> Vec<String> {
     let diff = TextDiff::from_lines(before, after);
     let sign = |tag| match tag {
-        ChangeTag::Equal => None,
-        ChangeTag::Delete => Some('-'),
-        ChangeTag::Insert => Some('+'),
+        ChangeTag::Equal => ' ',
+        ChangeTag::Delete => '-',
+        ChangeTag::Insert => '+',
     };
     let line = |change: similar::Change<&str>| {
-        Some(format!("{}{}", sign(change.tag())?, change.value().trim_end_matches(['\n', '\r'])))
+        format!("{}{}", sign(change.tag()), change.value().trim_end_matches(['\n', '\r']))
     };
-    diff.iter_all_changes().filter_map(line).collect()
+    let lines: Vec<String> = diff.iter_all_changes().map(line).collect();
+    let kept = with_enclosing(&lines);
+    lines.into_iter().zip(kept).filter_map(|(line, kept)| kept.then_some(line)).collect()
+}
+
+/// Which lines are shown: those that change, and those that enclose one, by their indent: the member's name, its brackets.
+fn with_enclosing(lines: &[String]) -> Vec<bool> {
+    let indent = |line: &str| line[1..].len() - line[1..].trim_start().len();
+    let is_changed = |line: &str| !line.starts_with(' ');
+    let mut kept: Vec<bool> = lines.iter().map(|line| is_changed(line)).collect();
+    let mut mark = |order: &mut dyn Iterator<Item = usize>| {
+        // Of lines further in than this one an enclosing line has been met already.
+        let mut least = 0;
+        for at in order {
+            let here = indent(&lines[at]);
+            if is_changed(&lines[at]) {
+                least = here;
+            } else if here < least {
+                kept[at] = true;
+                least = here;
+            }
+        }
+    };
+    mark(&mut (0..lines.len()).rev());
+    mark(&mut (0..lines.len()));
+    kept
 }
 
 /// A file that is ours alone, or of which only the spelling changes.
@@ -135,6 +182,13 @@ fn whole(sheet: &Sheet, known: &[String], out: &mut Vec<String>) {
     let text = |bytes: &Option<Vec<u8>>| {
         masked_text(&String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()), known)
     };
+    match (&sheet.before, &sheet.now) {
+        (None, Some(now)) => {
+            return out.push(format!("@@ a new file of our own, {} bytes: the hooks @@", now.len()));
+        }
+        (Some(_), None) => return out.push("@@ the whole file, which is our own @@".into()),
+        _ => {}
+    }
     out.push("@@ the whole file @@".into());
     out.extend(compared(&text(&sheet.before), &text(&sheet.now)));
 }
@@ -213,6 +267,7 @@ mod tests {
             lines(before, after),
             [
                 "@@ mcpServers.a @@",
+                " \"a\": {",
                 "-  \"command\": \"npx\",",
                 "+  \"command\": \"/bin/bir-proxy\",",
                 "-  }",
@@ -221,8 +276,16 @@ mod tests {
                 "+    \"--token\",",
                 "+    \"[hidden]\"",
                 "+  ]",
+                " }",
             ]
         );
+    }
+
+    #[test]
+    fn an_element_of_a_list_is_shown_in_its_brackets() {
+        let (before, after) =
+            (json!({"hooks": {"Stop": [{"a": 1}]}}), json!({"hooks": {"Stop": [{"a": 1}, {"b": 2}]}}));
+        assert_eq!(lines(before, after), ["@@ hooks.Stop @@", " \"Stop\": [", "+  {\"b\":2}", " ]"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use bir_hosts::config::{ConfigFile, HookChange, Machine, Refusal, Role};
 use bir_hosts::{Host, our_file, our_hook};
 use bir_model::{Edit, Place};
 use serde_json::Value;
+use std::path::Path;
 
 /// The line of a host's hooks, and what is to be done. None: none are installed for it.
 pub(crate) fn decide(
@@ -33,6 +34,16 @@ pub(crate) fn decide(
         return Some((line, None));
     }
     let file = path_of(&change).clone();
+    if wish.user
+        && let Some((other, project)) = of_a_project(&file, desk, ledger, host)
+    {
+        let why = format!(
+            "those of one project stand in {}, and each would run twice; run `bir uninstall {} --host {host}`, then `bir install --user --host {host}`",
+            other.path.display(),
+            quoted(project)
+        );
+        return Some((HookLine { host: host.into(), file: file.path, outcome: left("project", why) }, None));
+    }
     let line = |outcome| HookLine { host: host.into(), file: file.path.clone(), outcome };
     let sheet = desk.sheet(&file);
     if let Some(why) = sheet.refused() {
@@ -96,6 +107,33 @@ fn stand(file: &ConfigFile, desk: &mut Desk, ledger: &Ledger, host: &str) -> boo
         hook.to.of(sheet.value()).and_then(Value::as_array).is_some_and(|all| all.contains(&hook.value))
     };
     own || layers.iter().any(|layer| layer.hooks.iter().any(&stands))
+}
+
+/// Another file in which hooks stand that were put there for one project, and which project that is.
+fn of_a_project<'l>(
+    file: &ConfigFile,
+    desk: &mut Desk,
+    ledger: &'l Ledger,
+    host: &str,
+) -> Option<(ConfigFile, &'l Path)> {
+    let mut others = ledger.files.iter().filter(|record| record.host == host && record.path != file.path);
+    others.find_map(|record| {
+        let project = record.layers.iter().find_map(|layer| layer.project.as_deref())?;
+        let other = ConfigFile {
+            path: record.path.clone(),
+            scope: record.scope,
+            format: record.format,
+            role: record.role,
+        };
+        stand(&other, desk, ledger, host).then_some((other, project))
+    })
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = text.chars().all(|c| c.is_alphanumeric() || "/._-+~".contains(c));
+    if is_plain { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 /// A file that is ours alone.

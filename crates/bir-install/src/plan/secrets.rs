@@ -14,6 +14,9 @@ pub const HIDDEN: &str = "[hidden]";
 /// Shorter values are hidden where they stand, and not looked for elsewhere.
 const SHORTEST: usize = 4;
 
+/// A variable whose name is longer is none that a person would give.
+const LONGEST_NAME: usize = 64;
+
 /// Larger values are given to the recorder's rules in parts, bytes.
 const AT_ONCE: usize = 32 * 1024;
 
@@ -88,13 +91,21 @@ fn differences(value: &Value, redacted: &Value, found: &mut BTreeSet<String>) {
     match (value, redacted) {
         (Value::Object(a), Value::Object(b)) => {
             for (key, value) in a {
-                if let Some(redacted) = b.get(key) {
+                let is_a_name = names_variable(key) && value.as_str().is_some_and(is_name);
+                if let Some(redacted) = b.get(key).filter(|_| !is_a_name) {
                     differences(value, redacted, found);
                 }
             }
         }
         (Value::Array(a), Value::Array(b)) => {
-            a.iter().zip(b).for_each(|(value, redacted)| differences(value, redacted, found));
+            let mut before = "";
+            for (value, redacted) in a.iter().zip(b) {
+                let text = value.as_str().unwrap_or_default();
+                if !(names_variable(before) && names_one(text)) {
+                    differences(value, redacted, found);
+                }
+                before = text;
+            }
         }
         (Value::String(a), Value::String(b)) if a != b => replaced(a, b, found),
         // What was no string and is one now was a number, or a thing as a whole.
@@ -154,6 +165,30 @@ fn structure(value: &Value, kind: Kind, found: &mut BTreeSet<String>) {
     }
 }
 
+/// Whether each value of a member of this name counts as a credential: an environment, headers.
+pub(crate) fn holds_credentials(key: &str) -> bool {
+    kind_of(key) == Kind::Secret
+}
+
+/// Whether what stands in a member, or behind an option, is the name of a variable: `bearer_token_env_var`, `env_vars`, `--bearer-env`.
+fn names_variable(key: &str) -> bool {
+    const ENDS: [&str; 4] = ["env_var", "env_vars", "env_http_headers", "-env"];
+    ENDS.iter().any(|end| key.ends_with(end)) && key != "-env" && key != "--env"
+}
+
+/// `GITHUB_TOKEN`: what is written so is a name, and no token is.
+fn is_name(text: &str) -> bool {
+    text.len() <= LONGEST_NAME
+        && text.starts_with(|c: char| c.is_ascii_uppercase() || c == '_')
+        && is_variable(text)
+        && (text.contains('_') || text.chars().all(|c| c.is_ascii_uppercase()))
+}
+
+/// `GITHUB_TOKEN`, or with the header that it is the value of: `X-Key: GITHUB_TOKEN`.
+fn names_one(word: &str) -> bool {
+    is_name(word.split_once(": ").map_or(word, |(_, name)| name))
+}
+
 /// What the members of a member are, by its name.
 fn kind_of(key: &str) -> Kind {
     let name: String =
@@ -195,6 +230,10 @@ fn leaves(value: &Value, found: &mut BTreeSet<String>) {
 fn arguments(items: &[Value], found: &mut BTreeSet<String>) {
     let mut before = "";
     for word in items.iter().map(|item| item.as_str().unwrap_or_default()) {
+        if names_variable(before) && names_one(word) {
+            before = word;
+            continue;
+        }
         match word.split_once('=') {
             Some((name, value)) if says_secret(name) || is_variable(name) || sets_variable(name) => {
                 found.insert(value.to_owned());
@@ -387,6 +426,28 @@ mod tests {
         assert_eq!(
             masked(&entry, &known),
             json!({"command": "npx", "args": ["--token", HIDDEN], "env": {"A": HIDDEN, "B": HIDDEN, "C": true}})
+        );
+    }
+
+    #[test]
+    fn names_of_variables_are_shown_unless_they_look_like_a_token() {
+        let github = format!("ghp_{}", "0123456789abcdefghijklmnopqrstuvwxyz");
+        let entry = json!({
+            "bearer_token_env_var": "GITHUB_TOKEN", "env_vars": ["API_KEY", "SECRET"],
+            "args": ["--bearer-env", "GITHUB_TOKEN", "--header-env", "Authorization: AUTH_TOKEN", "--url-env", "SECRET_URL"],
+        });
+        let known = of(entry.clone());
+        assert_eq!(masked(&entry, &known), entry, "{known:?}");
+        for (member, value) in
+            [("bearer_token_env_var", github.as_str()), ("bearer_token_env_var", "AKIA2E4XK7QJ5MZPW3RT")]
+        {
+            let known = of(json!({member: value}));
+            assert!(known.iter().any(|one| one == value), "{value}: {known:?}");
+        }
+        let known = of(json!({"args": ["--bearer-env", github.as_str(), "--env", "TOKEN=canary-1"]}));
+        assert!(
+            [github.as_str(), "canary-1"].iter().all(|one| known.iter().any(|known| known == one)),
+            "{known:?}"
         );
     }
 

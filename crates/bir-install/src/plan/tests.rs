@@ -261,7 +261,7 @@ fn named_servers_alone_are_looked_at() {
     (wish.servers, wish.hooks) = (vec!["files".into(), "none".into()], false);
     let plan = world.plan(&wish);
     assert_eq!(lines(&plan), ["files: wrapped"]);
-    assert!(plan.notes.iter().any(|note| note.contains("`none`")));
+    assert!(plan.missed.iter().any(|missed| missed.contains("`none`")));
 }
 
 #[test]

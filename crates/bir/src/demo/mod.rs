@@ -187,9 +187,12 @@ fn ending(home: &Home, origin: Origin, url: &str, link: Option<&hub::Link>) -> S
         }
         None => field("open", paint::bold(&safe::line(url))),
     }
-    field("next", format!("{me} runs list"));
+    field(
+        "next",
+        format!("{me} setup   {}", paint::dim("in a project: records the servers that your hosts have")),
+    );
+    field("", format!("{me} runs list"));
     field("", format!("{me} runs show last --full"));
-    field("", format!("{me} wrap --test -- COMMAND   {}", paint::dim("records a server of your own")));
     match origin {
         Origin::Embedded => {
             field("stays", format!("the hub goes on running; {me} down ends it"));

@@ -21,7 +21,7 @@ pub(crate) struct InstallArgs {
     /// Only this host (repeatable) [default: all that are there].
     #[arg(long = "host", value_name = "HOST", value_parser = host())]
     pub(crate) hosts: Vec<Host>,
-    /// Only this server, and it though it may sign in by itself or was not approved yet (repeatable).
+    /// Only this server (repeatable), even if it signs in by itself or was not approved yet.
     #[arg(long = "server", value_name = "NAME")]
     pub(crate) servers: Vec<String>,
     /// A configuration file of a host that is not known here (repeatable).

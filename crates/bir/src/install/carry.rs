@@ -3,7 +3,7 @@
 use super::ground::{Ground, failed};
 use super::text;
 use crate::error::CommandError;
-use crate::{ask, out, say};
+use crate::{ask, out, programs, say};
 use bir_install::operation::CommitError;
 use bir_install::plan::Plan;
 
@@ -24,7 +24,10 @@ pub(super) struct Command {
     pub(super) dry_run: bool,
     pub(super) yes: bool,
     pub(super) json: bool,
-    pub(super) question: &'static str,
+    /// Asks for the acceptance of a plan.
+    pub(super) question: fn(&Plan) -> String,
+    /// There is more to do than the plan says, which is said by itself.
+    pub(super) more: bool,
 }
 
 /// Shows, asks, carries out. `before`: what is done when it was accepted and before the files change. None: there was nothing to do, or
@@ -74,7 +77,8 @@ fn show(ground: &Ground, command: &Command, plan: &Plan, no_host: bool) -> Resul
         if command.dry_run {
             object["diff"] = text::json_diff(plan);
         }
-        return Ok(out::json(&object)?);
+        out::json(&object)?;
+        return if command.dry_run { Ok(()) } else { complete(plan) };
     }
     let mut page = text::page(plan, &ground.user, out::columns());
     if command.dry_run {
@@ -82,11 +86,35 @@ fn show(ground: &Ground, command: &Command, plan: &Plan, no_host: bool) -> Resul
     }
     out::print(&page)?;
     if no_host {
-        say("no host was found; name one with `--host`, or its file with `--config`");
-    } else if !plan.changes() {
-        say("nothing is to be done");
+        say(nobody());
+    } else if command.dry_run && (plan.changes() || command.more) {
+        say("nothing was changed");
+    } else if plan.missed.is_empty() && !command.more {
+        say("nothing to do");
     }
-    Ok(())
+    if command.dry_run { Ok(()) } else { complete(plan) }
+}
+
+/// Where hosts were looked for, and which of them lies on PATH and never ran.
+fn nobody() -> String {
+    let never_ran =
+        [("claude", "claude-code"), ("codex", "codex"), ("gemini", "gemini-cli"), ("opencode", "opencode")]
+            .into_iter()
+            .find(|(program, _)| programs::on_path(program).is_some());
+    let hint = match never_ran {
+        Some((program, host)) => {
+            format!("`{program}` is on PATH and has none yet: start it once, or name it with `--host {host}`")
+        }
+        None => "start yours once, name it with `--host`, or its file with `--config`".into(),
+    };
+    format!(
+        "no host was found: in your home and in the project is none of the files that hosts keep (~/.claude.json, ~/.codex, ~/.cursor …); {hint}"
+    )
+}
+
+/// An error where something was asked for by name that is not done.
+pub(super) fn complete(plan: &Plan) -> Result<(), CommandError> {
+    if plan.missed.is_empty() { Ok(()) } else { Err(CommandError::failed(plan.missed.join("; "))) }
 }
 
 /// Whether it is to be carried out; an error where it is not.
@@ -101,7 +129,7 @@ fn accept(ground: &Ground, command: &Command, plan: &Plan) -> Result<(), Command
         say(format_args!("{}: nothing was changed; `--yes` carries this out", command.name));
         return Err(CommandError::Nothing);
     }
-    if ask::yes(command.question)? {
+    if ask::yes(&(command.question)(plan))? {
         return Ok(());
     }
     say("nothing was changed");

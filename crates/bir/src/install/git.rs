@@ -16,15 +16,31 @@ pub(super) fn notes(project: &Path, plan: &Plan) -> Vec<String> {
         plan.operation.changes.iter().filter(|change| change.before.is_none() && change.after.is_some());
     new.filter_map(|change| {
         let inside = change.path.strip_prefix(project).ok()?;
-        let line = format!("/{}", inside.to_string_lossy().replace('\\', "/"));
-        is_not_ignored(project, inside).then(|| {
-            format!(
-                "{} is new, and git does not ignore it; add the line `{line}` to .git/info/exclude",
-                &line[1..]
-            )
-        })
+        if !is_not_ignored(project, inside) {
+            return None;
+        }
+        // The same line as `bir doctor` names.
+        let name = inside.file_name()?.to_string_lossy().into_owned();
+        let inside = inside.to_string_lossy().replace('\\', "/");
+        Some(format!(
+            "{inside} is new, and git does not ignore it: echo '**/{name}' >> \"$(git rev-parse --git-common-dir)/info/exclude\""
+        ))
     })
     .collect()
+}
+
+/// Of files that go: the lines that keep git from offering them, and are of no use any more.
+pub(super) fn of_no_use(project: &Path, plan: &Plan) -> Option<String> {
+    let exclude = std::fs::read_to_string(project.join(".git/info/exclude")).ok()?;
+    let gone = plan.operation.changes.iter().filter(|change| change.after.is_none());
+    let names = gone.filter_map(|change| {
+        change.path.strip_prefix(project).ok()?;
+        Some(format!("**/{}", change.path.file_name()?.to_string_lossy()))
+    });
+    let left: Vec<String> = names.filter(|name| exclude.lines().any(|line| line == name)).collect();
+    (!left.is_empty()).then(|| {
+        format!("`{}` in .git/info/exclude is of no use any more; take it out by hand", left.join("`, `"))
+    })
 }
 
 /// Whether git says that it is not ignored. Without git nobody is told anything.

@@ -56,6 +56,12 @@ impl Ground {
         Err(CommandError::failed(format!("there is no directory {}", dir.display())))
     }
 
+    /// Whether a directory is the person's home, and no project of itself.
+    pub(crate) fn is_bare_home(&self, project: &Path) -> bool {
+        let user = self.user.canonicalize();
+        user.as_deref().unwrap_or(&self.user) == project && project.join(".git").symlink_metadata().is_err()
+    }
+
     /// The ledger.
     pub(crate) fn ledger(&self) -> Result<Ledger, CommandError> {
         read_ledger(&self.home.dir).map_err(failed)

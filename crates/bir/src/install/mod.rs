@@ -10,6 +10,7 @@
 
 mod args;
 mod carry;
+mod copies;
 mod git;
 mod ground;
 mod purge;
@@ -35,12 +36,22 @@ const REPLAY: &str = "replay is noted for this project; this version does not re
 /// Installs.
 pub(crate) fn run(args: &InstallArgs) -> Result<(), CommandError> {
     let ground = Ground::find()?;
-    install(&ground, args).map(|_| ())
+    install(&ground, args, "bir install", text::question).map(|_| ())
 }
 
-/// Installs; false: there was nothing to do.
-pub(crate) fn install(ground: &Ground, args: &InstallArgs) -> Result<bool, CommandError> {
+/// Installs; none: there was nothing to do. `name`: the command that a person gave; `asked`: the question by which a plan is accepted.
+pub(crate) fn install(
+    ground: &Ground,
+    args: &InstallArgs,
+    name: &'static str,
+    asked: fn(&Plan) -> String,
+) -> Result<Option<Plan>, CommandError> {
     let project = ground.project(args.dir.as_deref())?;
+    if args.dir.is_none() && !args.everywhere && ground.is_bare_home(&project) {
+        return Err(CommandError::failed(format!(
+            "this is your home, not a project; run it in a project, name one (`{name} DIR`), or record everywhere with `{name} --everywhere`"
+        )));
+    }
     let wish = args.wish(ground, &project)?;
     let plan = || {
         let ledger = ground.ledger()?;
@@ -48,23 +59,24 @@ pub(crate) fn install(ground: &Ground, args: &InstallArgs) -> Result<bool, Comma
         let mut plan = ground.with_machine(|machine| {
             bir_install::plan::plan(&ground.modules, machine, &survey, &wish, &ledger, ground.now())
         });
+        plan.notes.extend(copies::notes(&plan, &ground.user));
         plan.notes.extend(git::notes(&project, &plan));
-        plan.notes.extend(plan.trust.is_some().then(trust::note));
+        if plan.trust.is_some() {
+            plan.notes.push(trust::note());
+            // Nobody is there to be told, so nothing is to be carried out.
+            plan.trust = plan.trust.filter(|_| trust::is_possible());
+        }
         if args.replay {
             plan.notes.push(REPLAY.into());
         }
         Ok(Planned { plan, no_host: survey.hosts.is_empty() })
     };
-    let command = Command {
-        name: "bir install",
-        dry_run: args.dry_run,
-        yes: args.yes,
-        json: args.json,
-        question: "Carry this out?",
-    };
-    let Some(done) = carry::out(ground, &command, &plan, &|_| Ok(()))? else { return Ok(false) };
+    let command =
+        Command { name, dry_run: args.dry_run, yes: args.yes, json: args.json, question: asked, more: false };
+    let Some(done) = carry::out(ground, &command, &plan, &|_| Ok(()))? else { return Ok(None) };
     after(ground, args, &done)?;
-    Ok(true)
+    carry::complete(&done)?;
+    Ok(Some(done))
 }
 
 /// What is done once the files are as they are to be.

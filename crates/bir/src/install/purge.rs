@@ -6,8 +6,8 @@ use crate::error::CommandError;
 use crate::{ask, hub, say};
 use std::path::Path;
 
-/// Stops what runs, and deletes the directory with everything that was recorded.
-pub(super) fn run(ground: &Ground, args: &UninstallArgs) -> Result<(), CommandError> {
+/// Stops what runs, and deletes the directory with everything that was recorded. `accepted`: a person need not be asked any more.
+pub(super) fn run(ground: &Ground, args: &UninstallArgs, accepted: bool) -> Result<(), CommandError> {
     let dir = &ground.home.dir;
     if !dir.is_dir() {
         say("there is no state directory; nothing is left of bir but its programs");
@@ -19,7 +19,7 @@ pub(super) fn run(ground: &Ground, args: &UninstallArgs) -> Result<(), CommandEr
         ));
     }
     may_go(dir, &ground.user)?;
-    if !args.yes {
+    if !accepted {
         if args.json || !ask::can() {
             say(format_args!("{} was not deleted; `--yes` does it", dir.display()));
             return Err(CommandError::Nothing);
@@ -43,17 +43,12 @@ pub(super) fn run(ground: &Ground, args: &UninstallArgs) -> Result<(), CommandEr
 /// Whether a directory may be deleted whole: one that `BIR_HOME` names may be any.
 fn may_go(dir: &Path, user: &Path) -> Result<(), CommandError> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let refused = |why: &str| {
-        Err(CommandError::failed(format!(
-            "{} is not deleted: {why}; delete in it by hand what is of bir",
-            dir.display()
-        )))
-    };
+    let refused = |why: &str| Err(CommandError::failed(format!("{} is not deleted: {why}", dir.display())));
     if real(user).starts_with(real(dir)) {
-        return refused("your home directory lies in it");
+        return refused("your home directory lies in it; delete in it by hand what is of bir");
     }
     if dir.join(".git").exists() {
-        return refused("it is a project");
+        return refused("it is a project; delete in it by hand what is of bir");
     }
     match std::fs::read_dir(dir) {
         Ok(entries) => {
@@ -62,7 +57,10 @@ fn may_go(dir: &Path, user: &Path) -> Result<(), CommandError> {
                 .map(|entry| entry.file_name())
                 .find(|name| !is_ours(&name.to_string_lossy()));
             match strange {
-                Some(name) => refused(&format!("`{}` in it is not of bir", name.to_string_lossy())),
+                Some(name) => refused(&format!(
+                    "`{}` in it is not of bir; move it away, and run this again",
+                    name.to_string_lossy()
+                )),
                 None => Ok(()),
             }
         }

@@ -1,10 +1,12 @@
 //! `bir setup`: sign in where a hub is named, install, start what records.
 
 use super::args::{InstallArgs, SetupArgs};
-use super::{Ground, install};
+use super::{Ground, install, text};
 use crate::error::CommandError;
 use crate::hub::up::{self, UpArgs};
 use crate::login::{self, LoginArgs};
+use crate::say;
+use bir_install::plan::Plan;
 
 /// Does the three.
 pub(crate) fn run(args: &SetupArgs) -> Result<(), CommandError> {
@@ -27,6 +29,17 @@ pub(crate) fn run(args: &SetupArgs) -> Result<(), CommandError> {
         yes: args.yes,
         ..InstallArgs::default()
     };
-    install(&ground, &wanted)?;
-    up::run(&UpArgs::default())
+    let done = install(&ground, &wanted, "bir setup", question)?;
+    up::run(&UpArgs::default())?;
+    if let Some(hosts) = done.as_ref().and_then(text::changed_hosts) {
+        say(format_args!(
+            "next: restart {hosts} where it is open, and use it as always; then `bir runs show`"
+        ));
+    }
+    Ok(())
+}
+
+/// A person accepts all three at once.
+fn question(plan: &Plan) -> String {
+    format!("{}, and start hub and control server?", text::question(plan).trim_end_matches('?'))
 }

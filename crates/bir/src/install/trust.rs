@@ -9,6 +9,11 @@ use bir_install::undo::ByEntries;
 /// The program that keeps the trust.
 const CODEX: &str = "codex";
 
+/// Whether there is somebody to be told.
+pub(super) fn is_possible() -> bool {
+    programs::on_path(CODEX).is_some()
+}
+
 /// What a plan says of it.
 pub(super) fn note() -> String {
     match programs::on_path(CODEX) {

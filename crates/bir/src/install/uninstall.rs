@@ -3,24 +3,26 @@
 use super::args::UninstallArgs;
 use super::carry::{self, Command, Planned};
 use super::ground::Ground;
-use super::{purge, text};
+use super::{git, purge, text};
 use crate::error::CommandError;
 use crate::say;
 use bir_control_client::projects;
 use bir_install::plan::{Outcome, Plan};
 use bir_install::undo::{Out, undo, without_replay};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Takes out.
 pub(crate) fn run(args: &UninstallArgs) -> Result<(), CommandError> {
     let ground = Ground::find()?;
-    let project = ground.project(args.dir.as_deref()).or_else(|e| gone(args, e))?;
+    let project = ground.project(args.dir.as_deref()).or_else(|e| gone(&ground, args, e))?;
+    let purge = args.purge && ground.home.dir.is_dir();
     let command = Command {
         name: "bir uninstall",
         dry_run: args.dry_run,
         yes: args.yes,
         json: args.json,
-        question: "Carry this out?",
+        question: if purge { with_purge } else { text::question },
+        more: args.purge,
     };
     let done = if args.replay {
         let plan = || {
@@ -52,6 +54,15 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<(), CommandError> {
                 );
                 plan.notes.push(text);
             }
+            plan.notes.extend(git::of_no_use(&project, &plan));
+            if purge {
+                plan.notes.push(format!(
+                    "hub and control server are stopped, and {} is deleted with everything that was recorded on this machine",
+                    ground.home.dir.display()
+                ));
+            } else if !plan.take_out.is_empty() {
+                plan.notes.push("what was recorded stays; `bir uninstall --purge` deletes it".into());
+            }
             Ok(Planned { plan, no_host: false })
         };
         carry::out(&ground, &command, &plan, &|plan| take_out(&ground, plan))?
@@ -63,15 +74,42 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<(), CommandError> {
             say(text::summary(plan));
         }
         left(plan);
+        if let Some(hosts) = text::changed_hosts(plan) {
+            say(format_args!("next: restart {hosts} where it is open"));
+        }
+        if args.all && !args.purge {
+            say(
+                "hub and control server go on if they run: `bir down` stops them, `bir uninstall --purge` deletes what was recorded as well",
+            );
+        }
     }
-    if args.purge && !args.dry_run { purge::run(&ground, args) } else { Ok(()) }
+    // Who accepted the plan accepted all that it says.
+    let accepted = args.yes || done.is_some();
+    if args.purge && !args.dry_run { purge::run(&ground, args, accepted) } else { Ok(()) }
 }
 
-/// The project of a directory that is not there any more.
-fn gone(args: &UninstallArgs, e: CommandError) -> Result<std::path::PathBuf, CommandError> {
-    let dir = args.dir.as_deref().ok_or(e)?;
-    std::path::absolute(dir)
-        .map_err(|e| CommandError::failed(format!("`{}` is no directory: {e}", dir.display())))
+/// What a person is asked where everything goes.
+fn with_purge(plan: &Plan) -> String {
+    format!(
+        "{}, and delete everything that was recorded on this machine?",
+        text::question(plan).trim_end_matches('?')
+    )
+}
+
+/// The project of a directory that is not there any more, and that something was installed for.
+fn gone(ground: &Ground, args: &UninstallArgs, e: CommandError) -> Result<PathBuf, CommandError> {
+    let Some(dir) = args.dir.as_deref() else { return Err(e) };
+    let path = std::path::absolute(dir)
+        .map_err(|e| CommandError::failed(format!("`{}` is no directory: {e}", dir.display())))?;
+    let ledger = ground.ledger()?;
+    let layers = ledger.files.iter().flat_map(|record| &record.layers);
+    let is_known = ledger.projects.contains_key(&path)
+        || layers.into_iter().any(|layer| layer.project.as_deref() == Some(&path));
+    if is_known {
+        Ok(path)
+    } else {
+        Err(CommandError::failed(format!("{e}, and nothing was installed for it")))
+    }
 }
 
 /// Before the files change, so that a crash leaves nothing that only this would have taken out.

@@ -11,9 +11,9 @@
 //! it in this project, and the file in which it stands, which may be committed, stays as it is. Only `--mcp-json` and `--everywhere` wrap
 //! those in place.
 //!
-//! - [`paths`]: where the files are;  [`key`]: which member of `projects` is this one;
-//! - [`scopes`]: the servers and what becomes of each;  [`approval`]: what the user has said of `.mcp.json`;  [`policy`]: what the operator has;
-//! - [`copies`]: wrapped copies.
+//! - `paths`: where the files are;  `key`: which member of `projects` is this one;
+//! - `scopes`: the servers and what becomes of each;  `approval`: what the user has said of `.mcp.json`;  `policy`: what the operator has;
+//! - `copies`: wrapped copies.
 
 mod approval;
 mod copies;
