@@ -146,17 +146,15 @@ fn read(editor: &impl Editor, format: Format) -> Result<Value, EditError> {
 }
 
 /// The text and the value after some edits, if both parsers find in it what is meant.
-fn changed(
-    mut editor: impl Editor,
-    edits: &[Edit],
-    format: Format,
-) -> Result<(String, Value), EditError> {
+fn changed(mut editor: impl Editor, edits: &[Edit], format: Format) -> Result<(String, Value), EditError> {
     let mut expected = check::exact(&editor.text(), format)?;
     for edit in edits {
         // An editor of JSON tells the lines of keys that are there twice, so it is asked first.
         let outcome = editor.edit(edit);
         expected = match (expected.carried_out(edit), outcome) {
-            (_, Err(error @ EditError::Place(_))) | (Err(error), _) | (Ok(_), Err(error)) => return Err(error),
+            (_, Err(error @ EditError::Place(_))) | (Err(error), _) | (Ok(_), Err(error)) => {
+                return Err(error);
+            }
             (Ok(expected), Ok(())) => expected,
         };
     }
