@@ -22,7 +22,8 @@ fn cut(at: usize, count: usize) -> Edit {
 
 fn edited(text: &str, format: Format, edit: &Edit) -> String {
     let mut document = Document::parse(text.as_bytes(), format).unwrap();
-    document.edit(edit).unwrap_or_else(|error| panic!("{error}: {edit:?}\n{text}"));
+    let outcome = document.edit(edit);
+    assert!(outcome.is_ok(), "{outcome:?}: {edit:?}\n{text}");
     String::from_utf8(document.bytes()).unwrap()
 }
 
