@@ -57,6 +57,28 @@ impl Flow {
         }
     }
 
+    /// Puts items before one that is there, each on a line where that begins one; else behind the last one.
+    pub(crate) fn insert(&self, text: &str, at: usize, items: &[String]) -> Vec<Splice> {
+        let Some(next) = self.items.get(at).filter(|_| !items.is_empty()) else {
+            return if items.is_empty() { Vec::new() } else { self.push(text, &items.join(", "), "") };
+        };
+        let between = match self.begins_line(text, next) {
+            true => format!(",\n{}", indentation(text, next.start)),
+            false => ", ".to_owned(),
+        };
+        vec![Splice::insert(
+            next.start,
+            items.iter().map(|item| format!("{item}{between}")).collect::<String>(),
+        )]
+    }
+
+    /// Takes items away up to where the one behind them begins. None: none stands behind them, or a comment stands between.
+    pub(crate) fn cut(&self, text: &str, at: usize, count: usize) -> Option<Splice> {
+        let run = self.items.get(at..=at.checked_add(count)?)?;
+        let plain = run.windows(2).all(|pair| blank_but_commas(text, pair[0].end..pair[1].start));
+        plain.then(|| Splice::cut(run[0].start..run[count].start))
+    }
+
     /// Other items in the place of all, a line for each as it was; nothing where they stand on one line.
     pub(crate) fn rewritten(&self, text: &str, items: &[String]) -> Option<String> {
         let first = self.items.first().filter(|_| self.is_tall(text) && !items.is_empty())?;
@@ -192,6 +214,27 @@ mod tests {
         assert_eq!(removed("[ 9 ]", 0), "[]");
         assert_eq!(pushed("[\n  # c\n]"), "[\n  # c\n  9\n]");
         assert_eq!(removed("[\n  # c\n  9\n]", 0), "[\n  # c\n]");
+    }
+
+    #[test]
+    fn items_are_put_before_another_and_cut_again() {
+        let new = ["8".to_owned(), "9".to_owned()];
+        for (before, at, after) in [
+            ("[1]", 0, "[8, 9, 1]"),
+            ("[ 1,2 ]", 1, "[ 1,8, 9, 2 ]"),
+            ("[1, # a\n  2]", 1, "[1, # a\n  8,\n  9,\n  2]"),
+            ("[ # in\n\t1, # a\n\t2\n]", 0, "[ # in\n\t8,\n\t9,\n\t1, # a\n\t2\n]"),
+            ("[\n  # of it\n  1]", 0, "[\n  # of it\n  8,\n  9,\n  1]"),
+        ] {
+            assert_eq!(spliced(before, flow(before).insert(before, at, &new)).unwrap(), after);
+            let cut = flow(after).cut(after, at, 2).unwrap();
+            assert_eq!(spliced(after, vec![cut]).unwrap(), before, "{after}");
+        }
+        assert_eq!(spliced("[1]", flow("[1]").insert("[1]", 1, &new)).unwrap(), "[1, 8, 9]");
+        assert_eq!(spliced("[]", flow("[]").insert("[]", 0, &new)).unwrap(), "[8, 9]");
+        for (text, at, count) in [("[1, 2]", 0, 2), ("[1, # a\n2]", 0, 1), ("[1]", 1, usize::MAX)] {
+            assert_eq!(flow(text).cut(text, at, count), None, "{text}");
+        }
     }
 
     #[test]

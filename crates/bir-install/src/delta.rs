@@ -6,11 +6,13 @@
 //! ```text
 //!  old ──┬─ what both begin and end with ──────────────▶ Copy
 //!        ├─ blocks of the new text found again ────────▶ Copy     (blocks)
-//!        ├─ a credential that neither of them covers ──▶ Copy, from wherever the new text holds it; else there is no delta
+//!        ├─ a credential or a comment that neither of
+//!        │  them covers (private) ─────────────────────▶ Copy, from wherever the new text holds it; else there is no delta
 //!        └─ the rest ──────────────────────────────────▶ Text
 //! ```
 
 mod blocks;
+mod private;
 
 use blocks::Part;
 use serde::{Deserialize, Serialize};
@@ -36,7 +38,8 @@ pub struct Delta(pub Vec<Piece>);
 
 impl Delta {
     /// The way back from `new` to `old`. None: a piece of text would hold a byte of one of `secrets` (as it is, or as JSON writes
-    /// it), or the older text is not UTF-8. Secrets of fewer than four bytes are not looked for.
+    /// it), of a comment, or of what the recorder's rules find; or the older text is not UTF-8. Secrets of fewer than four bytes
+    /// are not looked for.
     #[must_use]
     pub fn between(new: &[u8], old: &[u8], secrets: &[String]) -> Option<Self> {
         let text = std::str::from_utf8(old).ok()?;
@@ -47,6 +50,10 @@ impl Delta {
                     cover(&mut parts, at..at + written.len(), new, &written)?;
                 }
             }
+        }
+        let private = private::comments(text).into_iter().chain(private::found(&parts, text));
+        for range in private.collect::<Vec<_>>() {
+            cover(&mut parts, range.clone(), new, &text[range])?;
         }
         let piece = |Part { old, new }| match new {
             Some(at) => Piece::Copy(at, old.len()),
@@ -177,6 +184,28 @@ mod tests {
             let Some(delta) = delta else { continue };
             assert_eq!(delta.apply(new.as_bytes()).unwrap(), old.as_bytes());
             assert!(secret.len() < 4 || texts(&delta).iter().all(|text| !text.contains(secret)), "{delta:?}");
+        }
+    }
+
+    #[test]
+    fn a_comment_is_copied_or_there_is_no_delta() {
+        let token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+        let stays = format!("a = 2 # old key: {token}\nb = 1\n");
+        let was = format!("a = 1 # old key: {token}\n# Authorization = \"Bearer abcdef123456\"\nb = 1\n");
+        for (new, old, there) in [
+            (stays.as_str(), was.replace("# Authorization = \"Bearer abcdef123456\"\n", ""), true),
+            (stays.as_str(), was.clone(), false),
+            ("a = 2\nb = 1\n", was.clone(), false),
+            ("a = 2\nb = 1\n", "a = 2 # plain words\nb = 1\n".to_owned(), false),
+            ("# plain words\na = 2\nb = 1\n", "a = 2 # plain words\nb = 1\n".to_owned(), true),
+            // No comment and no known value: the rules find it.
+            ("{\"a\": 1}", format!("{{\"a\": 1, \"x\": \"{token}\"}}"), false),
+        ] {
+            let delta = between(new, &old, &[]);
+            assert_eq!(delta.is_some(), there, "{new} {old}");
+            let Some(delta) = delta else { continue };
+            assert_eq!(delta.apply(new.as_bytes()).unwrap(), old.as_bytes());
+            assert!(texts(&delta).iter().all(|text| !text.contains("words") && !text.contains("ghp_")));
         }
     }
 

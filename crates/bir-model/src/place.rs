@@ -84,11 +84,42 @@ pub enum Edit {
         /// The element.
         value: Value,
     },
+    /// Puts elements into an array, which is made where there is none. Those that are there keep their text, comments and all.
+    Insert {
+        /// The array.
+        into: Place,
+        /// Which element they stand before; as many as there are: behind the last one.
+        at: usize,
+        /// The elements.
+        values: Vec<Value>,
+    },
+    /// Takes elements that stand beside one another out of an array, which stays: an [`Edit::Insert`] backwards.
+    Cut {
+        /// The array.
+        from: Place,
+        /// The first of them.
+        at: usize,
+        /// How many.
+        count: usize,
+    },
     /// Takes a member or an element away. What holds it stays, empty or not.
     Remove {
         /// The place; never the document itself.
         at: Place,
     },
+}
+
+impl Edit {
+    /// The place that it is about: what is set, removed, or the array that gets or loses elements.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        let (Self::Set { at: place, .. }
+        | Self::Append { to: place, .. }
+        | Self::Insert { into: place, .. }
+        | Self::Cut { from: place, .. }
+        | Self::Remove { at: place }) = self;
+        place
+    }
 }
 
 #[cfg(test)]

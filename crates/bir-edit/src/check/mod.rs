@@ -47,17 +47,17 @@ impl Exact {
     ///
     /// [`EditError::Place`] where there is no such place.
     pub(crate) fn carried_out(mut self, edit: &Edit) -> Result<Self, EditError> {
-        let (Edit::Set { at, .. } | Edit::Append { to: at, .. } | Edit::Remove { at }) = edit;
+        let at = edit.place();
         let Some((last, above)) = at.0.split_last() else {
             return match edit {
-                Edit::Append { value, .. } => {
-                    self.elements(at)?.push(Self::New(value.clone()));
+                Edit::Append { .. } | Edit::Insert { .. } | Edit::Cut { .. } => {
+                    self.change_elements(edit)?;
                     Ok(self)
                 }
                 _ => Err(EditError::Place("a whole document is neither set nor removed".to_owned())),
             };
         };
-        let make = !matches!(edit, Edit::Remove { .. });
+        let make = !matches!(edit, Edit::Remove { .. } | Edit::Cut { .. });
         let mut holder = &mut self;
         for (depth, step) in above.iter().enumerate() {
             holder = holder.down(step, make, || named(at, depth + 1))?;
@@ -66,13 +66,13 @@ impl Exact {
             Edit::Set { value, .. } => {
                 *holder.down(last, true, || named(at, at.0.len()))? = Self::New(value.clone())
             }
-            Edit::Append { value, .. } => {
+            Edit::Append { .. } | Edit::Insert { .. } | Edit::Cut { .. } => {
                 let known = holder.find(last).is_some();
-                let array = holder.down(last, true, || named(at, at.0.len()))?;
-                if !known || *array == Self::Null {
+                let array = holder.down(last, make, || named(at, at.0.len()))?;
+                if make && (!known || *array == Self::Null) {
                     *array = Self::Array(Vec::new());
                 }
-                array.elements(at)?.push(Self::New(value.clone()));
+                array.change_elements(edit)?;
             }
             Edit::Remove { .. } => match (holder.find(last), holder) {
                 (Some(index), Self::Object(members)) => drop(members.remove(index)),
@@ -85,8 +85,7 @@ impl Exact {
 
     /// Without the tables and arrays above an edit's place that hold nothing: in TOML they may have no text.
     pub(crate) fn without_hollow(mut self, edit: &Edit) -> Self {
-        let (Edit::Set { at, .. } | Edit::Append { to: at, .. } | Edit::Remove { at }) = edit;
-        self.empty_out(&at.0);
+        self.empty_out(&edit.place().0);
         self
     }
 
@@ -112,6 +111,26 @@ impl Exact {
             }
             _ => {}
         }
+    }
+
+    /// Puts elements into an array, or takes some out of it.
+    fn change_elements(&mut self, edit: &Edit) -> Result<(), EditError> {
+        let place = edit.place();
+        let elements = self.elements(place)?;
+        let none = |index: usize| nothing(&named(&place.index(index), place.0.len() + 1));
+        match edit {
+            Edit::Append { value, .. } => elements.push(Self::New(value.clone())),
+            Edit::Insert { at, values, .. } if *at <= elements.len() => {
+                drop(elements.splice(*at..*at, values.iter().cloned().map(Self::New)));
+            }
+            Edit::Insert { at, .. } => return Err(none(*at)),
+            Edit::Cut { at, count, .. } => match at.checked_add(*count) {
+                Some(end) if end <= elements.len() => drop(elements.drain(*at..end)),
+                _ => return Err(none(elements.len())),
+            },
+            Edit::Set { .. } | Edit::Remove { .. } => return Err(EditError::Unfaithful),
+        }
+        Ok(())
     }
 
     fn elements(&mut self, at: &Place) -> Result<&mut Vec<Self>, EditError> {

@@ -135,6 +135,36 @@ impl Json {
         vec![Splice::insert(end, format!("{line_end}{object}{}", style.end))]
     }
 
+    /// The array at a place; none where there is nothing, or a null.
+    fn array(&self, at: &Place) -> Result<Option<&Node>, EditError> {
+        let Some(mut node) = self.root.as_ref() else { return Ok(None) };
+        for step in &at.0 {
+            let Some(item) = node.item(&self.text, step)? else { return Ok(None) };
+            node = node.child(item).ok_or(EditError::Unfaithful)?;
+        }
+        match node.kind {
+            Kind::Array(_) => Ok(Some(node)),
+            _ if self.is_null(node) => Ok(None),
+            _ => Err(EditError::Unfaithful),
+        }
+    }
+
+    /// Elements before one that is there: each on a line where that begins one.
+    fn before(&self, array: &Node, item: &Range<usize>, values: &[Value]) -> Result<Splice, EditError> {
+        let text = &self.text;
+        let style = Style::of(text, self.root.as_ref(), Some(array));
+        let indentation = layout::indentation(text, item.start);
+        let (between, shape) = if layout::begins_line(text, item.start) {
+            let end = layout::line_end_before(text, layout::line_start(text, item.start));
+            let end = text.get(end).ok_or(EditError::Unfaithful)?;
+            (format!(",{end}{indentation}"), Shape::Usual)
+        } else {
+            (style.comma().to_owned(), Shape::Flat)
+        };
+        let written = values.iter().map(|value| style.item(None, value, indentation, shape) + &between);
+        Ok(Splice::insert(item.start, written.collect::<String>()))
+    }
+
     fn removed(&self, at: &Place) -> Result<Vec<Range<usize>>, EditError> {
         let mut node = self.root.as_ref().ok_or(EditError::Unfaithful)?;
         for (depth, step) in at.0.iter().enumerate() {
@@ -174,6 +204,28 @@ impl Editor for Json {
             Edit::Set { at, value } => self.put(at, value, false)?,
             Edit::Append { to, value } => self.put(to, value, true)?,
             Edit::Remove { at } => self.removed(at)?.into_iter().map(Splice::cut).collect(),
+            Edit::Insert { into, at, values } => {
+                let Some(array) = self.array(into)? else {
+                    return self.edit(&Edit::Set { at: into.clone(), value: values.clone().into() });
+                };
+                match array.items().get(*at) {
+                    Some(item) => vec![self.before(array, item, values)?],
+                    None => {
+                        let append = |value: &Value| Edit::Append { to: into.clone(), value: value.clone() };
+                        return values.iter().try_for_each(|value| self.edit(&append(value)));
+                    }
+                }
+            }
+            Edit::Cut { from, at, count } => {
+                let array = self.array(from)?.ok_or(EditError::Unfaithful)?;
+                match splice::run(&self.text, array, *at, *count) {
+                    Some(run) => vec![Splice::cut(run)],
+                    None => {
+                        let mut each = (0..*count).rev().map(|n| Edit::Remove { at: from.index(at + n) });
+                        return each.try_for_each(|edit| self.edit(&edit));
+                    }
+                }
+            }
         };
         let Some(touched) = touched(&splices) else { return Ok(()) };
         let text = spliced(&self.text, splices)?;

@@ -143,6 +143,15 @@ pub(super) fn white_of_empty(text: &str, holder: &Node, slot: &Slot) -> Option<R
         .then_some(inside)
 }
 
+/// The elements from `at` on, up to where the one behind them begins: what stood before that has put them there. None: no element
+/// stands behind them, or a comment stands between.
+pub(super) fn run(text: &str, array: &Node, at: usize, count: usize) -> Option<Range<usize>> {
+    let items = array.items();
+    let run = items.get(at..=at.checked_add(count)?)?;
+    let plain = |pair: &[Range<usize>]| layout::comments(text, pair[0].end..pair[1].start).is_empty();
+    run.windows(2).all(plain).then(|| run[0].start..run[count].start)
+}
+
 /// The stretches that go with an item.
 pub(super) fn without(text: &str, holder: &Node, index: usize) -> Vec<Range<usize>> {
     let items = holder.items();

@@ -107,6 +107,30 @@ impl Toml {
         }
     }
 
+    fn insert(&mut self, into: &Place, at: usize, values: &[Value]) -> Result<(), EditError> {
+        let layout = Layout::of(&self.text)?;
+        match layout.find(into) {
+            Found::Value(node) if matches!(node.shape, Shape::Array(_)) => {
+                let items = values.iter().map(write::inline).collect::<Result<Vec<_>, _>>()?;
+                let splices = node.flow().insert(&self.text, at, &items);
+                self.splice(splices)
+            }
+            Found::Nothing => self.add(into, &values.to_vec().into()),
+            _ => Err(EditError::Place("there is no array of values at the place".to_owned())),
+        }
+    }
+
+    fn cut(&mut self, from: &Place, at: usize, count: usize) -> Result<(), EditError> {
+        let layout = Layout::of(&self.text)?;
+        if let Found::Value(node) = layout.find(from)
+            && matches!(node.shape, Shape::Array(_))
+            && let Some(cut) = node.flow().cut(&self.text, at, count)
+        {
+            return self.splice(vec![cut]);
+        }
+        (0..count).rev().try_for_each(|n| self.remove(&from.index(at + n)))
+    }
+
     fn add(&mut self, at: &Place, value: &Value) -> Result<(), EditError> {
         let layout = Layout::of(&self.text)?;
         let splices = add::member(&self.text, &layout, at, value)?;
@@ -133,13 +157,14 @@ impl Editor for Toml {
     }
 
     fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
-        let (Edit::Set { at, .. } | Edit::Append { to: at, .. } | Edit::Remove { at }) = edit;
-        if at.0.is_empty() {
+        if edit.place().0.is_empty() {
             return Err(EditError::Place("the document itself cannot be replaced".to_owned()));
         }
         match edit {
             Edit::Set { at, value } => self.set(at, value),
             Edit::Append { to, value } => self.append(to, value),
+            Edit::Insert { into, at, values } => self.insert(into, *at, values),
+            Edit::Cut { from, at, count } => self.cut(from, *at, *count),
             Edit::Remove { at } => self.remove(at),
         }
     }

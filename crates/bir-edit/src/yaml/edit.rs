@@ -67,6 +67,74 @@ pub(super) fn push(text: &str, tree: &Tree, slot: &Slot, value: &Value) -> Resul
     }
 }
 
+/// Puts items before one of a sequence, or behind the last one.
+pub(super) fn insert(
+    text: &str,
+    tree: &Tree,
+    slot: &Slot,
+    at: usize,
+    values: &[Value],
+) -> Result<Vec<Splice>, EditError> {
+    let node = tree.node(slot.node)?;
+    if matches!(node.kind, Kind::Alias) {
+        return Err(refused("an alias (`*`) stands at the place"));
+    }
+    refuse_below(tree, slot.node)?;
+    match &node.kind {
+        _ if values.is_empty() => Ok(Vec::new()),
+        Kind::Sequence { flow: false, items } => {
+            let column = column(text, items.first().map_or(node.start, |item| item.dash))?;
+            let layout = layout(text, tree, None);
+            let lines = values.iter().map(|value| write::item(value, column, layout));
+            let indentation = " ".repeat(column);
+            Ok(vec![match items.get(at) {
+                Some(next) => Splice::insert(
+                    next.dash,
+                    lines.map(|line| format!("{line}\n{indentation}")).collect::<String>(),
+                ),
+                None => Splice::insert(
+                    line_end(text, node.end),
+                    lines.map(|line| format!("\n{indentation}{line}")).collect::<String>(),
+                ),
+            }])
+        }
+        Kind::Sequence { flow: true, items } if !items.is_empty() => {
+            let quoted = items.iter().all(|item| is_double(tree, item.node));
+            let items: Vec<String> = values.iter().map(|value| write::flow(value, quoted)).collect();
+            Ok(flow_of(text, tree, node)?.insert(text, at, &items))
+        }
+        kind if is_nothing(kind) || matches!(kind, Kind::Sequence { .. }) => {
+            put(text, tree, slot, &values.to_vec().into())
+        }
+        _ => Err(refused("there is no sequence at the place")),
+    }
+}
+
+/// Takes items away up to where the one behind them begins. None: none stands behind them, or a comment stands between.
+pub(super) fn cut(
+    text: &str,
+    tree: &Tree,
+    slot: &Slot,
+    at: usize,
+    count: usize,
+) -> Result<Option<Splice>, EditError> {
+    refuse_below(tree, slot.node)?;
+    let node = tree.node(slot.node)?;
+    let Kind::Sequence { flow, items } = &node.kind else {
+        return Err(refused("there is no sequence at the place"));
+    };
+    if *flow {
+        return Ok(flow_of(text, tree, node)?.cut(text, at, count));
+    }
+    let Some(run) = at.checked_add(count).and_then(|end| items.get(at..=end)) else { return Ok(None) };
+    for pair in run.windows(2) {
+        if !blank(text, tree.node(pair[0].node)?.end..pair[1].dash) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(Splice::cut(run[0].dash..run[count].dash)))
+}
+
 /// Puts a value in the place of a node.
 pub(super) fn put(text: &str, tree: &Tree, slot: &Slot, value: &Value) -> Result<Vec<Splice>, EditError> {
     refuse_below(tree, slot.node)?;

@@ -88,6 +88,26 @@ impl Yaml {
         self.splice(splices)
     }
 
+    fn insert(&mut self, into: &Place, at: usize, values: &[Value]) -> Result<(), EditError> {
+        let tree = Tree::of(&self.text)?;
+        let walk = walk::walk(&tree, &self.value, into)?;
+        let splices = match walk.target() {
+            Some(slot) => edit::insert(&self.text, &tree, slot, at, values)?,
+            None => edit::add(&self.text, &tree, &walk, &values.to_vec().into())?,
+        };
+        self.splice(splices)
+    }
+
+    fn cut(&mut self, from: &Place, at: usize, count: usize) -> Result<(), EditError> {
+        let tree = Tree::of(&self.text)?;
+        let walk = walk::walk(&tree, &self.value, from)?;
+        let slot = walk.target().ok_or_else(|| walk::refused("there is nothing at the place"))?;
+        if let Some(cut) = edit::cut(&self.text, &tree, slot, at, count)? {
+            return self.splice(vec![cut]);
+        }
+        (0..count).rev().try_for_each(|n| self.remove(&from.index(at + n)))
+    }
+
     fn remove(&mut self, at: &Place) -> Result<(), EditError> {
         let tree = Tree::of(&self.text)?;
         let walk = walk::walk(&tree, &self.value, at)?;
@@ -109,8 +129,7 @@ impl Editor for Yaml {
     }
 
     fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
-        let (Edit::Set { at, .. } | Edit::Append { to: at, .. } | Edit::Remove { at }) = edit;
-        if at.0.is_empty() && !matches!(edit, Edit::Append { .. }) {
+        if edit.place().0.is_empty() && matches!(edit, Edit::Set { .. } | Edit::Remove { .. }) {
             return Err(EditError::Place("the document itself cannot be replaced".to_owned()));
         }
         if self.text.contains('\r') {
@@ -121,6 +140,8 @@ impl Editor for Yaml {
         match edit {
             Edit::Set { at, value } => self.set(at, value),
             Edit::Append { to, value } => self.append(to, value),
+            Edit::Insert { into, at, values } => self.insert(into, *at, values),
+            Edit::Cut { from, at, count } => self.cut(from, *at, *count),
             Edit::Remove { at } => self.remove(at),
         }
     }

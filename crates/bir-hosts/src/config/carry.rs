@@ -36,6 +36,28 @@ pub fn carry_out(document: &mut Value, edit: &Edit) -> bool {
                 _ => false,
             }
         }
+        Edit::Insert { into, at, values } => {
+            // As the editors have it, a null is where an array may come.
+            let empty = matches!(into.of(document), None | Some(Value::Null));
+            if empty {
+                let whole = Edit::Set { at: into.clone(), value: values.clone().into() };
+                return *at == 0 && carry_out(document, &whole);
+            }
+            match of_mut(document, &into.0, false) {
+                Some(Value::Array(elements)) if *at <= elements.len() => {
+                    drop(elements.splice(*at..*at, values.iter().cloned()));
+                    true
+                }
+                _ => false,
+            }
+        }
+        Edit::Cut { from, at, count } => match (of_mut(document, &from.0, false), at.checked_add(*count)) {
+            (Some(Value::Array(elements)), Some(end)) if end <= elements.len() => {
+                drop(elements.drain(*at..end));
+                true
+            }
+            _ => false,
+        },
         Edit::Remove { at } => {
             holder(document, at, false).is_some_and(|(holder, step)| match (holder, step) {
                 // What stands behind it keeps its order.
@@ -77,6 +99,9 @@ mod tests {
     #[test]
     fn members_keep_their_places() {
         let set = |at: &Place, value| Edit::Set { at: at.clone(), value };
+        let insert =
+            |into: &Place, at| Edit::Insert { into: into.clone(), at, values: vec![json!(3), json!(4)] };
+        let cut = |from: &Place, at, count| Edit::Cut { from: from.clone(), at, count };
         let (a, list) = (Place::keys(["a"]), Place::keys(["list"]));
         for (edit, after) in [
             (set(&a, json!(2)), r#"{"a":2,"list":[1,{"x":0}]}"#),
@@ -96,6 +121,17 @@ mod tests {
                 r#"{"a":1,"list":[1,{"x":0}],"n":[3]}"#,
             ),
             (Edit::Append { to: a.clone(), value: json!(3) }, ""),
+            (insert(&list, 1), r#"{"a":1,"list":[1,3,4,{"x":0}]}"#),
+            (insert(&list, 2), r#"{"a":1,"list":[1,{"x":0},3,4]}"#),
+            (insert(&list, 3), ""),
+            (insert(&a, 0), ""),
+            (insert(&Place::keys(["n"]), 0), r#"{"a":1,"list":[1,{"x":0}],"n":[3,4]}"#),
+            (insert(&Place::keys(["n"]), 1), ""),
+            (cut(&list, 0, 1), r#"{"a":1,"list":[{"x":0}]}"#),
+            (cut(&list, 0, 2), r#"{"a":1,"list":[]}"#),
+            (cut(&list, 1, 2), ""),
+            (cut(&list, 1, usize::MAX), ""),
+            (cut(&a, 0, 1), ""),
         ] {
             let before = json!({"a": 1, "list": [1, {"x": 0}]});
             let mut document = before.clone();

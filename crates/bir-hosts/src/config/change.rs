@@ -37,22 +37,46 @@ impl<'e> Change<'e> {
         self.edits.push(Edit::Remove { at: self.at.key(key) });
     }
 
-    /// The proxy's command line. `over`: that of the server itself stands there.
-    pub(super) fn command(&mut self, shape: &Shape, proxy: &str, line: Vec<String>, over: bool) {
-        let entry = self.entry;
-        let was = |key: &str, recall| match over {
-            true => Was::Recall(recall),
-            // Nothing, or an empty list.
-            false => Was::Value(entry.get(key).cloned().unwrap_or_default()),
-        };
+    /// The proxy's command line in front of `behind`, the server's own; what stands in a list keeps its text, comments and all.
+    pub(super) fn command(&mut self, shape: &Shape, proxy: &str, options: Vec<String>, behind: String) {
+        let mut front = options;
+        front.push("--".into());
         match shape.command {
             CommandAs::Split { program, args } => {
-                self.set(program, proxy.into(), was(program, Recall::Program));
-                self.set(args, line.into(), was(args, Recall::Args));
+                front.push(behind);
+                self.set(program, proxy.into(), Was::Recall(Recall::Program));
+                self.insert(args, front, Recall::Args);
+            }
+            CommandAs::Vector(member) => {
+                front.insert(0, proxy.to_owned());
+                self.insert(member, front, Recall::Command);
+            }
+        }
+    }
+
+    /// Texts in front of those of a list, which is made where there is none.
+    fn insert(&mut self, key: &str, front: Vec<String>, recall: Recall) {
+        let was = Was::Recall(recall);
+        if !self.entry.get(key).is_some_and(Value::is_array) {
+            return self.set(key, front.into(), was);
+        }
+        self.was.push((key.to_owned(), was));
+        let values = front.into_iter().map(Value::from).collect();
+        self.edits.push(Edit::Insert { into: self.at.key(key), at: 0, values });
+    }
+
+    /// The proxy's command line where there was none: nothing, or an empty list.
+    fn command_alone(&mut self, shape: &Shape, proxy: &str, line: Vec<String>) {
+        let entry = self.entry;
+        let was = |key: &str| Was::Value(entry.get(key).cloned().unwrap_or_default());
+        match shape.command {
+            CommandAs::Split { program, args } => {
+                self.set(program, proxy.into(), was(program));
+                self.set(args, line.into(), was(args));
             }
             CommandAs::Vector(member) => {
                 let whole: Vec<String> = std::iter::once(proxy.to_owned()).chain(line).collect();
-                self.set(member, whole.into(), was(member, Recall::Command));
+                self.set(member, whole.into(), was(member));
             }
         }
     }
@@ -83,7 +107,7 @@ impl<'e> Change<'e> {
                 None => self.remove(kinds.member, was),
             }
         }
-        self.command(shape, proxy, line, false);
+        self.command_alone(shape, proxy, line);
         if self.entry.get(shape.env).is_some_and(Value::is_object) {
             let at = self.at.key(shape.env);
             self.edits.extend(env.into_iter().map(|(name, value)| Edit::Set { at: at.key(name), value }));

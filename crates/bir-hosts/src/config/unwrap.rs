@@ -35,14 +35,13 @@ pub fn unwrap(shape: &Shape, entry: &Value, place: &Place, memo: &Memo) -> Resul
             remove(place.key(shape.env).key(name));
         }
     }
-    let mut set = |key: &str, value| edits.push(Edit::Set { at: place.key(key), value });
     // Arguments that somebody has added behind a command that had none.
     if let CommandAs::Split { args, .. } = shape.command
         && memo.added.iter().any(|key| key == args)
         && let Some([_, added @ ..]) = wrapped.behind.as_deref()
         && !added.is_empty()
     {
-        set(args, added.into());
+        edits.push(Edit::Set { at: place.key(args), value: added.into() });
     }
     for (key, was) in &memo.was {
         if key == shape.env && !env_is_set {
@@ -54,7 +53,15 @@ pub fn unwrap(shape: &Shape, entry: &Value, place: &Place, memo: &Memo) -> Resul
                 Refusal::new("shape", format!("what its `{key}` was is not in it any more"))
             })?,
         };
-        set(key, value);
+        let at = place.key(key);
+        let in_front = |stays: &Value| Some(entry.get(key)?.as_array()?.len() - stays.as_array()?.len());
+        edits.push(match was {
+            // What stands behind the proxy's own words is left as it is written.
+            Was::Recall(Recall::Args | Recall::Command) if let Some(count) = in_front(&value) => {
+                Edit::Cut { from: at, at: 0, count }
+            }
+            _ => Edit::Set { at, value },
+        });
     }
     Ok(edits)
 }

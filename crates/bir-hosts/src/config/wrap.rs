@@ -67,12 +67,7 @@ pub fn wrap(
                 "the host judges commands that a shell runs, and would not see this one behind the proxy";
             return Err(Refusal::new("policy", why));
         }
-        Said::Command { program, args } => {
-            front.push("--".into());
-            front.push(program);
-            front.extend(args);
-            change.command(shape, &with.proxy, front, true);
-        }
+        Said::Command { program, .. } => change.command(shape, &with.proxy, front, program),
         Said::Remote { member, url, transport } => {
             let mut remote = remote(shape, server, member, &url, transport, with)?;
             front.append(&mut remote.options);

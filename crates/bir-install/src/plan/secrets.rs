@@ -65,6 +65,16 @@ impl Secrets {
         all
     }
 
+    /// What the recorder would take out of a text, in no order.
+    pub(crate) fn in_text(&self, text: &str) -> Vec<String> {
+        let mut found = BTreeSet::new();
+        let redacted = self.redactor.text(text);
+        if redacted.as_str() != text {
+            replaced(text, redacted.as_str(), &mut found);
+        }
+        found.into_iter().filter(|secret| secret.len() >= SHORTEST).collect()
+    }
+
     /// What the recorder would take out.
     fn by_rules(&self, key: &str, value: &Value, found: &mut BTreeSet<String>) {
         let member = Value::Object(Map::from_iter([(key.to_owned(), value.clone())]));

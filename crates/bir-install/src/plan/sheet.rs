@@ -131,7 +131,8 @@ fn missing_parents(document: &Value, edit: &Edit) -> Vec<Place> {
     let (place, own) = match edit {
         Edit::Set { at, .. } => (at, 0),
         Edit::Append { to, .. } => (to, 1),
-        Edit::Remove { .. } => return Vec::new(),
+        Edit::Insert { into, .. } => (into, 1),
+        Edit::Remove { .. } | Edit::Cut { .. } => return Vec::new(),
     };
     let lengths = 1..place.0.len() + own;
     let parents = lengths.map(|length| Place(place.0.iter().take(length).cloned().collect()));

@@ -20,6 +20,7 @@ mod entries;
 mod home;
 mod large;
 mod manifest;
+mod spelled;
 mod tree;
 
 use bir_hosts::Host;
