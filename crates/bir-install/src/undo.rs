@@ -7,6 +7,9 @@
 //! ```
 
 mod mender;
+#[cfg(test)]
+mod orders;
+mod seen;
 mod structural;
 #[cfg(test)]
 mod tests;
@@ -131,10 +134,15 @@ fn take_off(
     let mut failed = None;
     let mut done_for: Vec<(usize, Done)> = Vec::new();
     for (at, stacked) in stack.iter().enumerate().rev().filter(|(_, stacked)| stacked.goes) {
-        let done = match exactly(sheet, &stacked.layer, file.role == Role::Own) {
-            true => Done::whole(&stacked.layer),
-            false if stacked.record.role == Role::Own => Done::foreign(&stacked.layer),
-            false => match take_out(modules, sheet, stacked.record, &stacked.layer, &taken) {
+        if exactly(sheet, &stacked.layer, file.role == Role::Own) {
+            // What an older layer had put there stands there again, so nothing counts as taken.
+            taken.returned(stacked.record, &stacked.layer);
+            done_for.push((at, Done::whole(&stacked.layer)));
+            continue;
+        }
+        let done = match stacked.record.role {
+            Role::Own => Done::foreign(&stacked.layer),
+            _ => match take_out(modules, sheet, stacked.record, &stacked.layer, &taken) {
                 Ok(done) => done,
                 Err(why) => {
                     failed = Some(why);
@@ -150,7 +158,9 @@ fn take_off(
         sheet.replace(before);
         return fail(plan, &file, stack, &why);
     }
-    for (at, done) in &done_for {
+    let kept = seen::kept(sheet.value(), &stack);
+    for (at, done) in &mut done_for {
+        seen::correct(done, &kept, &stack[*at]);
         tell(plan, &stack[*at], done);
     }
     let whose = stack.iter().any(|stacked| stacked.goes && stacked.layer.before.is_none());
@@ -161,10 +171,12 @@ fn take_off(
     {
         sheet.replace(None);
     }
-    let stays = stack.into_iter().zip(anew).filter(|(stacked, _)| !stacked.goes);
-    records(
-        stays.map(|(stacked, anew)| Stacked { layer: anew.unwrap_or(stacked.layer), ..stacked }).collect(),
-    )
+    let anew = heirs(sheet.value(), &stack, anew);
+    let stays = stack.into_iter().zip(anew).zip(kept).filter_map(|((stacked, anew), kept)| {
+        let layer = if stacked.goes { kept? } else { anew.unwrap_or(stacked.layer) };
+        Some(Stacked { layer, ..stacked })
+    });
+    records(stays.collect())
 }
 
 /// Nothing of a file changes, and the ledger goes on knowing it.
@@ -275,6 +287,33 @@ fn adopt(layer: &mut Layer, below: &[Stacked<'_>], value: &serde_json::Value) {
     all.retain(|place| !layer.made.contains(place));
     all.append(&mut layer.made);
     layer.made = all;
+}
+
+/// Where the layers could not be told anew: what was made for those that go is made for those that stay and have something in it.
+fn heirs(
+    document: &serde_json::Value,
+    stack: &[Stacked<'_>],
+    mut anew: Vec<Option<Layer>>,
+) -> Vec<Option<Layer>> {
+    let made = stack.iter().filter(|stacked| stacked.goes).flat_map(|stacked| &stacked.layer.made);
+    let known = |place: &bir_model::Place, anew: &[Option<Layer>]| {
+        let stay = stack.iter().zip(anew).filter(|(stacked, _)| !stacked.goes);
+        stay.map(|(stacked, anew)| anew.as_ref().unwrap_or(&stacked.layer))
+            .any(|layer| layer.made.contains(place))
+    };
+    for place in made.filter(|place| place.of(document).is_some()) {
+        let within = |layer: &Layer| {
+            let entries = layer.entries.iter().map(|entry| &entry.place);
+            let mut all = entries.chain(layer.hooks.iter().map(|hook| &hook.to));
+            all.any(|other| other.0.starts_with(&place.0))
+        };
+        let heir = stack.iter().position(|stacked| !stacked.goes && within(&stacked.layer));
+        if let Some(heir) = heir.filter(|_| !known(place, &anew)) {
+            let layer = anew[heir].get_or_insert_with(|| stack[heir].layer.clone());
+            layer.made.insert(0, place.clone());
+        }
+    }
+    anew
 }
 
 /// A text without what the layers hold that go.

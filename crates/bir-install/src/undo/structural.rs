@@ -65,6 +65,14 @@ impl Taken {
         self.hooks.extend(layer.hooks.iter().map(|hook| (host(), hook.to.clone())));
     }
 
+    /// A layer was taken off byte for byte: what stood in its places before it stands there now.
+    pub(super) fn returned(&mut self, record: &FileRecord, layer: &Layer) {
+        let is_of = |host: &str| host == record.host;
+        self.entries
+            .retain(|(host, one)| !(is_of(host) && layer.entries.iter().any(|other| same_place(one, other))));
+        self.hooks.retain(|(host, to)| !(is_of(host) && layer.hooks.iter().any(|hook| hook.to == *to)));
+    }
+
     fn entry(&self, host: &str, entry: &EntryRecord) -> bool {
         self.entries.iter().any(|(of, other)| of == host && same_place(other, entry))
     }
