@@ -96,6 +96,12 @@ impl Outcome {
         matches!(self, Self::Wrapped | Self::Already | Self::Renewed)
     }
 
+    /// Whether an uninstall has left something of ours, or does not know whether it has: the ledger keeps it, and the command failed.
+    #[must_use]
+    pub fn remains(&self) -> bool {
+        matches!(self, Self::Left(refusal) if ["gone", "stays", "file"].contains(&refusal.code))
+    }
+
     /// Whether a file changes for it.
     #[must_use]
     pub fn changes(&self) -> bool {

@@ -195,6 +195,13 @@ pub(crate) fn carry_out(
         if sheet.now == old {
             continue;
         }
+        for proxy in
+            draft.entries.iter().filter_map(|entry| super::held::proxy_of(entry.place.of(sheet.value())?))
+        {
+            if !ledger.proxies.iter().any(|known| known == proxy) {
+                ledger.proxies.push(proxy.to_owned());
+            }
+        }
         let before = Text { bytes: old.as_deref(), value: &old_value };
         let after = Text { bytes: sheet.now.as_deref(), value: sheet.value() };
         let made_dirs = if old.is_none() { missing_dirs(&file.path) } else { Vec::new() };

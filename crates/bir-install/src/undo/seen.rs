@@ -4,25 +4,42 @@
 //! once none of its places is ours any more, and until then as much of it stays in the ledger.
 
 use super::Stacked;
+use super::stray::{Stray, is_of};
 use super::structural::Done;
 use crate::ledger::{EntryRecord, Layer};
-use crate::plan::Outcome;
 use crate::plan::held::{is_wrapped, locate, same_place};
-use bir_hosts::config::{Refusal, Role};
+use bir_hosts::config::Role;
 use serde_json::Value;
 
 /// What the ledger goes on knowing of each layer that goes; none: nothing of it stands there.
-pub(super) fn kept(document: &Value, stack: &[Stacked<'_>]) -> Vec<Option<Layer>> {
-    stack.iter().map(|stacked| kept_of(document, stack, stacked)).collect()
+pub(super) fn kept(document: &Value, stack: &[Stacked<'_>], strays: &[Stray]) -> Vec<Option<Layer>> {
+    let left: Vec<&Stray> = strays.iter().filter(|stray| !stray.outcome.changes()).collect();
+    // One that nobody's record names is remembered by the first that goes.
+    let is_named = |stray: &Stray| {
+        let layers = stack.iter().filter(|stacked| stacked.goes).map(|stacked| &stacked.layer);
+        layers.flat_map(|layer| &layer.entries).any(|entry| is_of(stray, entry))
+    };
+    let unnamed = left.iter().any(|stray| !is_named(stray));
+    let first = stack.iter().position(|stacked| stacked.goes && !stacked.layer.entries.is_empty());
+    let keeps = |at: usize, entry: &EntryRecord| {
+        left.iter().any(|stray| is_of(stray, entry)) || (unnamed && Some(at) == first)
+    };
+    let each = stack.iter().enumerate();
+    each.map(|(at, stacked)| kept_of(document, stack, stacked, &|entry| keeps(at, entry))).collect()
 }
 
-fn kept_of(document: &Value, stack: &[Stacked<'_>], stacked: &Stacked<'_>) -> Option<Layer> {
+fn kept_of(
+    document: &Value,
+    stack: &[Stacked<'_>],
+    stacked: &Stacked<'_>,
+    keeps: &dyn Fn(&EntryRecord) -> bool,
+) -> Option<Layer> {
     if !stacked.goes || stacked.record.role == Role::Own {
         return None;
     }
     let stands = |entry: &&EntryRecord| {
         let now = locate(document, entry).and_then(|place| place.of(document).cloned());
-        now.is_some_and(|now| is_wrapped(&now)) && !stays(stack, stacked, entry)
+        keeps(entry) || (now.is_some_and(|now| is_wrapped(&now)) && !stays(stack, stacked, entry))
     };
     let entries: Vec<EntryRecord> = stacked.layer.entries.iter().filter(stands).cloned().collect();
     // Its way back leads to a text of layers that may have gone.
@@ -48,8 +65,7 @@ pub(super) fn correct(done: &mut Done, kept: &[Option<Layer>], stacked: &Stacked
         let of_this = stacked.layer.entries.iter().filter(|entry| entry.server == *server);
         let of_this: Vec<_> = of_this.collect();
         if entries.any(|entry| of_this.iter().any(|other| same_place(other, entry))) {
-            let why = "the proxy still stands in it, and what it was cannot be told from it; take it out by hand, then uninstall again";
-            *outcome = Outcome::Left(Refusal { code: "stays", why: why.into() });
+            *outcome = super::stays();
         }
     }
 }

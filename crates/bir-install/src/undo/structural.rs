@@ -1,6 +1,6 @@
 //! What is ours, found by itself in a file that another program has written since, and taken out of it.
 
-use super::changed_by_others;
+use super::{changed_by_others, told};
 use crate::ledger::{EntryRecord, FileRecord, Layer};
 use crate::plan::Outcome;
 use crate::plan::held::{is_wrapped, locate, same_place};
@@ -35,7 +35,7 @@ impl Done {
 
     /// The file is not there any more.
     pub(super) fn gone(layer: &Layer) -> Self {
-        let why = "its file has gone, and it with it".into();
+        let why = "its file is not there, or nothing is in it; it is taken out once it is there again, and `bir uninstall` is run".into();
         Self::each(layer, &Outcome::Left(Refusal { code: "gone", why }))
     }
 
@@ -146,7 +146,8 @@ fn back(
         None => is_wrapped(stands).then(|| vec![Edit::Remove { at: place.clone() }]),
         Some(memo) => {
             let config = modules.of(Host::named(&record.host))?;
-            config.unwrap(stands, &place, memo).ok()
+            let memos = [Some(told::fitted(&record.host, memo, stands)), told::memo(&record.host, stands)];
+            memos.into_iter().flatten().find_map(|memo| config.unwrap(stands, &place, &memo).ok())
         }
     }
 }

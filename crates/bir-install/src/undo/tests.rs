@@ -41,11 +41,22 @@ fn what_others_have_changed_or_removed_is_left_and_said() {
 }
 
 #[test]
-fn a_file_that_has_gone_takes_everything_with_it() {
-    let mut world = installed();
-    std::fs::remove_file(world.path(".host.json")).unwrap();
-    assert_eq!(world.uninstall(), ["db: left (gone)", "files: left (gone)", "hooks: restored"]);
-    assert!(!world.path(".host.json").exists() && world.ledger.files.is_empty());
+fn a_file_that_is_not_there_or_empty_stays_known_until_it_is_there_again() {
+    for empty in [None, Some(""), Some("\n"), Some("{}")] {
+        let mut world = installed();
+        let wrapped = world.text(".host.json").unwrap();
+        match empty {
+            Some(text) => std::fs::write(world.path(".host.json"), text).unwrap(),
+            None => std::fs::remove_file(world.path(".host.json")).unwrap(),
+        }
+        assert_eq!(world.uninstall(), ["db: left (gone)", "files: left (gone)", "hooks: restored"]);
+        assert_eq!(world.text(".host.json").as_deref(), empty);
+        assert_eq!((world.ledger.files.len(), world.ledger.projects.len()), (1, 1));
+        std::fs::write(world.path(".host.json"), wrapped).unwrap();
+        assert_eq!(world.uninstall(), ["db: restored", "files: restored"]);
+        assert_eq!(world.text(".host.json").unwrap(), USER);
+        assert!(world.ledger.is_empty());
+    }
 }
 
 #[test]
@@ -105,4 +116,102 @@ fn all_of_it_goes_at_once() {
     let plan = world.undo("elsewhere", true);
     world.write(plan);
     assert_eq!(world.text(".host.json").unwrap(), USER);
+}
+
+/// A remote server and one that is started, wrapped; what somebody then does to the file, and what stands there after the uninstall.
+fn touched(touch: &dyn Fn(&mut Value)) -> (World, Vec<String>, Value) {
+    let text = json!({"theme": 1, "mcpServers": {
+        "files": {"command": "npx", "args": ["files"], "env": {"K": "v"}},
+        "web": {"type": "http", "url": "http://h.example/mcp", "headers": {"A": "canary-a", "B": "canary-b"}}}});
+    let mut world = World::new(&format!("{text:#}\n"), None);
+    let mut wish = world.wish();
+    wish.hooks = false;
+    world.install(&wish);
+    let mut value = world.json(".host.json");
+    touch(&mut value);
+    std::fs::write(world.path(".host.json"), value.to_string()).unwrap();
+    let lines = world.uninstall();
+    let value = world.json(".host.json");
+    (world, lines, value)
+}
+
+#[test]
+fn what_was_renamed_copied_or_moved_is_unwrapped_where_it_stands() {
+    let was = json!({"command": "npx", "args": ["files"], "env": {"K": "v"}});
+    let headers = json!({"A": "canary-a", "B": "canary-b"});
+    let (world, lines, value) = touched(&|value| {
+        let all = value["mcpServers"].as_object_mut().unwrap();
+        let web = all.shift_remove("web").unwrap();
+        all.insert("renamed".into(), web);
+        let copy = all["files"].clone();
+        all.insert("copy".into(), copy);
+    });
+    assert_eq!(
+        lines,
+        ["copy: restored", "files: restored", "renamed: restored", "web: left (changed)"],
+        "{value}"
+    );
+    assert_eq!((&value["mcpServers"]["copy"], &value["mcpServers"]["files"]), (&was, &was));
+    assert_eq!(value["mcpServers"]["renamed"]["headers"], headers);
+    assert!(!value.to_string().contains("bir-proxy") && world.ledger.is_empty());
+    let (world, _, value) = touched(&|value| {
+        let all = value["mcpServers"].take();
+        value.as_object_mut().unwrap().shift_remove("mcpServers");
+        value["mcpServersOff"] = all;
+    });
+    assert_eq!(
+        (&value["mcpServersOff"]["files"], &value["mcpServersOff"]["web"]["headers"]),
+        (&was, &headers)
+    );
+    assert!(world.ledger.is_empty());
+}
+
+#[test]
+fn headers_come_back_as_they_are_now() {
+    let (world, lines, value) = touched(&|value| {
+        value["mcpServers"]["web"]["env"]["BIR_UPSTREAM_HEADERS"] = r#"{"B":"2","New":"3"}"#.into();
+    });
+    assert_eq!(lines, ["files: restored", "web: restored"]);
+    let web = &value["mcpServers"]["web"];
+    assert_eq!(
+        *web,
+        json!({"type": "http", "url": "http://h.example/mcp", "headers": {"B": "2", "New": "3"}})
+    );
+    assert!(world.ledger.is_empty());
+}
+
+#[test]
+fn what_cannot_be_told_any_more_stays_in_the_ledger_until_it_is_mended() {
+    for name in ["web", "renamed"] {
+        let (mut world, lines, value) = touched(&|value| {
+            let all = value["mcpServers"].as_object_mut().unwrap();
+            let mut web = all.shift_remove("web").unwrap();
+            web["env"]["BIR_UPSTREAM_HEADERS"] = "{ broken".into();
+            all.insert(name.into(), web);
+        });
+        assert!(lines.contains(&format!("{name}: left (stays)")), "{lines:?}");
+        assert!(value["mcpServers"].get("files").is_some_and(|files| files["command"] == "npx"));
+        assert!(!world.ledger.files.is_empty());
+        let plan = world.undo("p", false);
+        assert!(plan.servers.iter().any(|line| line.outcome.remains()));
+        let mut value = value;
+        value["mcpServers"][name]["env"]["BIR_UPSTREAM_HEADERS"] = "{}".into();
+        std::fs::write(world.path(".host.json"), value.to_string()).unwrap();
+        world.uninstall();
+        assert!(!world.text(".host.json").unwrap().contains("bir-proxy"));
+        assert!(world.ledger.is_empty(), "{:?}", world.ledger);
+    }
+}
+
+#[test]
+fn a_proxy_of_another_installation_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let foreign = dir.path().join("bir-proxy");
+    std::fs::write(&foreign, "").unwrap();
+    let (world, _, value) = touched(&|value| {
+        value["mcpServers"]["other"] = json!({"command": foreign, "args": ["--", "x"]});
+    });
+    assert_eq!(value["mcpServers"]["other"]["args"], json!(["--", "x"]));
+    assert_eq!(value["mcpServers"]["files"]["command"], "npx");
+    assert!(world.ledger.is_empty());
 }
