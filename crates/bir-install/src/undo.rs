@@ -6,6 +6,7 @@
 //!  layers that stay (of another project) ── told anew, as if the others had never been
 //! ```
 
+pub(crate) mod hooks;
 mod mender;
 #[cfg(test)]
 mod orders;
@@ -162,6 +163,22 @@ fn take_off(
         taken.add(stacked.record, &stacked.layer);
         done_for.push((at, done));
     }
+    let swept = match hooks::sweep(sheet, &stack) {
+        _ if failed.is_some() || file.role == Role::Own => 0,
+        Ok(swept) => swept,
+        Err(why) => {
+            failed = Some(why);
+            0
+        }
+    };
+    if swept > 0 {
+        // What was made for them may be empty now.
+        for stacked in stack.iter().filter(|stacked| stacked.goes) {
+            if let Err(why) = structural::empty(sheet, &stacked.layer) {
+                failed = Some(why);
+            }
+        }
+    }
     if let Some(why) = failed {
         let before = sheet.before.clone();
         sheet.replace(before);
@@ -178,6 +195,9 @@ fn take_off(
     }
     for (at, done) in &mut done_for {
         seen::correct(done, &kept, &stack[*at]);
+        if swept > 0 && done.hooks.is_some() {
+            done.hooks = Some(Outcome::Restored);
+        }
         tell(plan, &stack[*at], done);
     }
     let whose = stack.iter().any(|stacked| stacked.goes && stacked.layer.before.is_none());

@@ -123,6 +123,12 @@ pub(super) fn take_out(
             sheet.edit(&[Edit::Remove { at: set.at.clone() }])?;
         }
     }
+    empty(sheet, layer)?;
+    Ok(done)
+}
+
+/// What was made for a layer goes where nothing is in it any more.
+pub(super) fn empty(sheet: &mut Sheet, layer: &Layer) -> Result<(), String> {
     let mut made: Vec<&Place> = layer.made.iter().collect();
     made.sort_by_key(|place| std::cmp::Reverse(place.0.len()));
     for place in made {
@@ -130,7 +136,7 @@ pub(super) fn take_out(
             sheet.edit(&[Edit::Remove { at: place.clone() }])?;
         }
     }
-    Ok(done)
+    Ok(())
 }
 
 /// The edits that bring an entry back. None: it is not ours any more.

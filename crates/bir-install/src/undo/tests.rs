@@ -215,3 +215,48 @@ fn a_proxy_of_another_installation_stays() {
     assert_eq!(value["mcpServers"]["files"]["command"], "npx");
     assert!(world.ledger.is_empty());
 }
+
+#[test]
+fn hooks_that_somebody_has_changed_go_all_the_same_and_what_is_theirs_stays() {
+    let mine = json!({"type": "command", "command": "mine"});
+    let before = json!({"hooks": {"Stop": [{"hooks": [mine]}], "PreToolUse": []}, "x": 1});
+    type Touch<'t> = &'t dyn Fn(&mut Value);
+    let timeout = |value: &mut Value| value["hooks"]["Stop"][1]["hooks"][0]["timeout"] = json!(99);
+    let matcher = |value: &mut Value| value["hooks"]["Stop"][1]["matcher"] = json!("*");
+    let renamed = |value: &mut Value| {
+        let ours = value["hooks"]["Stop"].as_array_mut().unwrap().pop().unwrap();
+        value["hooks"]["Elsewhere"] = json!([ours]);
+    };
+    let twice = |value: &mut Value| {
+        let ours = value["hooks"]["Stop"][1].clone();
+        value["hooks"]["Stop"].as_array_mut().unwrap().push(ours);
+    };
+    let beside = |value: &mut Value| {
+        let ours = value["hooks"]["Stop"].as_array_mut().unwrap().pop().unwrap()["hooks"][0].clone();
+        value["hooks"]["Stop"][0]["hooks"].as_array_mut().unwrap().insert(0, ours);
+    };
+    let touches: [Touch<'_>; 5] = [&timeout, &matcher, &renamed, &twice, &beside];
+    for (n, touch) in touches.into_iter().enumerate() {
+        for upgrade in [false, true] {
+            let mut world = World::new("{}", None);
+            std::fs::create_dir(world.path("p/.host")).unwrap();
+            std::fs::write(world.path("p/.host/hooks.json"), before.to_string()).unwrap();
+            world.install(&world.wish());
+            let mut value = world.json("p/.host/hooks.json");
+            touch(&mut value);
+            std::fs::write(world.path("p/.host/hooks.json"), value.to_string()).unwrap();
+            if upgrade {
+                let mut wish = world.wish();
+                wish.hooks_program = "/new/bir-hooks".into();
+                assert_eq!(world.install(&wish), ["hooks: renewed"], "{n}");
+                let ours = world.text("p/.host/hooks.json").unwrap();
+                let old = ours.matches("/opt/bir/bir-hooks").count();
+                // What stands twice or elsewhere is not missed where it belongs.
+                assert!(old <= usize::from([2, 3].contains(&n)), "{n} {ours}");
+            }
+            assert_eq!(world.uninstall(), ["hooks: restored"], "{n}");
+            assert_eq!(world.json("p/.host/hooks.json"), before, "{n}");
+            assert!(world.ledger.is_empty(), "{n}");
+        }
+    }
+}
