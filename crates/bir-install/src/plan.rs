@@ -8,6 +8,7 @@
 //!
 //! A function of what was read: nothing is written here.
 
+pub mod adopt;
 mod decide;
 mod diff;
 pub(crate) mod held;
@@ -185,7 +186,8 @@ pub fn plan(
     let secrets = Secrets::default();
     let mut desk = Desk::default();
     survey.hosts.iter().flat_map(|host| &host.files).for_each(|read| desk.lay(read));
-    let mut plan = Plan::new(Kind::Install, ledger.clone());
+    let adopted = adopt::adopt(survey, ledger, &wish.wrapping.proxy, &wish.hooks_program);
+    let mut plan = Plan::new(Kind::Install, adopted);
     let mut trust = None;
     for host in &survey.hosts {
         let Some(config) = modules.of(host.host) else { continue };

@@ -179,6 +179,14 @@ fn take_off(
             }
         }
     }
+    // Where the text below holds ours as well: what was there before the ledger knew of it.
+    for (stacked, layer) in stack.iter().zip(seen::kept(sheet.value(), &stack, &[])) {
+        if let Some(layer) = layer.filter(|_| failed.is_none())
+            && let Err(why) = take_out(modules, sheet, stacked.record, &layer, &Taken::default())
+        {
+            failed = Some(why);
+        }
+    }
     if let Some(why) = failed {
         let before = sheet.before.clone();
         sheet.replace(before);

@@ -260,3 +260,44 @@ fn hooks_that_somebody_has_changed_go_all_the_same_and_what_is_theirs_stays() {
         }
     }
 }
+
+#[test]
+fn a_lost_ledger_is_made_anew_out_of_what_stands_there() {
+    for (program, outcome) in [("/opt/bir", "already"), ("/new", "renewed")] {
+        let text = json!({"mcpServers": {
+            "files": {"command": "npx", "args": ["files"]},
+            "web": {"type": "http", "url": "http://h.example/mcp", "headers": {"A": "canary-a"}}}});
+        let mut world = World::new(&text.to_string(), None);
+        world.install(&world.wish());
+        world.ledger = crate::ledger::Ledger::default();
+        let mut wish = world.wish();
+        wish.wrapping.proxy = format!("{program}/bir-proxy");
+        wish.hooks_program = format!("{program}/bir-hooks");
+        let lines = world.install(&wish);
+        assert_eq!(lines, ["files", "web", "hooks"].map(|what| format!("{what}: {outcome}")));
+        assert!(world.text(".host.json").unwrap().contains(&wish.wrapping.proxy));
+        wish.set_up = vec![wish.project.clone()];
+        assert!(!world.plan(&wish).changes());
+        assert!(!serde_json::to_string(&world.ledger).unwrap().contains("canary"));
+        assert_eq!(world.uninstall(), ["files: restored", "web: restored", "hooks: restored"]);
+        assert_eq!(world.json(".host.json"), text);
+        assert!(!world.text("p/.host/hooks.json").unwrap_or_default().contains("bir-hooks"));
+        assert!(world.ledger.is_empty(), "{:?}", world.ledger);
+    }
+}
+
+#[test]
+fn an_entry_beside_an_adopted_one_comes_back_with_it() {
+    let text =
+        json!({"mcpServers": {"files": {"command": "npx", "args": ["files"]}, "late": {"command": "x"}}});
+    let mut world = World::new(&text.to_string(), None);
+    let mut wish = world.wish();
+    (wish.hooks, wish.servers) = (false, vec!["files".into()]);
+    world.install(&wish);
+    world.ledger = crate::ledger::Ledger::default();
+    wish.servers.clear();
+    assert_eq!(world.install(&wish), ["files: already", "late: wrapped"]);
+    assert_eq!(world.uninstall(), ["files: restored", "late: restored"]);
+    assert_eq!(world.json(".host.json"), text);
+    assert!(world.ledger.is_empty());
+}
