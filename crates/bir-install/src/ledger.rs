@@ -45,6 +45,9 @@ pub struct Ledger {
     pub files: Vec<FileRecord>,
     /// What was asked for in each project.
     pub projects: BTreeMap<PathBuf, ProjectRecord>,
+    /// The paths of every `bir-proxy` that was put into an entry: what starts one of them is ours, wherever it stands.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub proxies: Vec<String>,
 }
 
 impl Ledger {

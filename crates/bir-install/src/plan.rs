@@ -8,6 +8,7 @@
 //!
 //! A function of what was read: nothing is written here.
 
+pub mod adopt;
 mod decide;
 mod diff;
 pub(crate) mod held;
@@ -95,6 +96,12 @@ impl Outcome {
     #[must_use]
     pub fn stands(&self) -> bool {
         matches!(self, Self::Wrapped | Self::Already | Self::Renewed)
+    }
+
+    /// Whether an uninstall has left something of ours, or does not know whether it has: the ledger keeps it, and the command failed.
+    #[must_use]
+    pub fn remains(&self) -> bool {
+        matches!(self, Self::Left(refusal) if ["gone", "stays", "file"].contains(&refusal.code))
     }
 
     /// Whether a file changes for it.
@@ -195,7 +202,8 @@ pub fn plan(
     let secrets = Secrets::default();
     let mut desk = Desk::default();
     survey.hosts.iter().flat_map(|host| &host.files).for_each(|read| desk.lay(read));
-    let mut plan = Plan::new(Kind::Install, ledger.clone());
+    let adopted = adopt::adopt(survey, ledger, &wish.wrapping.proxy, &wish.hooks_program);
+    let mut plan = Plan::new(Kind::Install, adopted);
     let mut trust = None;
     for host in &survey.hosts {
         let Some(config) = modules.of(host.host) else { continue };

@@ -6,14 +6,21 @@
 //!  layers that stay (of another project) ── told anew, as if the others had never been
 //! ```
 
+pub(crate) mod hooks;
 mod mender;
+#[cfg(test)]
+mod orders;
+mod seen;
+pub(crate) mod stray;
 mod structural;
 #[cfg(test)]
 mod tests;
+pub(crate) mod told;
 
 use crate::delta::Delta;
 use crate::ledger::{FileRecord, Hash, Layer, Ledger};
 use crate::operation::Kind;
+use crate::plan::held::locate;
 use crate::plan::layers::{Text, both};
 use crate::plan::secrets::Secrets;
 use crate::plan::sheet::{Desk, Sheet};
@@ -80,7 +87,7 @@ pub fn undo(modules: &Modules<'_>, ledger: &Ledger, out: &Out) -> Plan {
             .collect();
         stack.sort_by_key(|stacked| stacked.layer.at);
         if stack.iter().any(|stacked| stacked.goes) {
-            let left = take_off(modules, &mut desk, stack, &secrets, &mut plan);
+            let left = take_off(modules, &mut desk, stack, &secrets, &mut plan, &ledger.proxies);
             files.extend(left);
         } else {
             files.extend(ledger.files.iter().filter(|record| record.path == path).cloned());
@@ -90,6 +97,9 @@ pub fn undo(modules: &Modules<'_>, ledger: &Ledger, out: &Out) -> Plan {
     plan.operation.ledger.files = files;
     plan.operation.empty_dirs = emptied(ledger, &plan);
     projects(&mut plan, out);
+    if plan.operation.ledger.is_empty() {
+        plan.operation.ledger.proxies.clear();
+    }
     plan.close(&desk, ledger, &secrets);
     plan
 }
@@ -108,6 +118,7 @@ fn take_off(
     mut stack: Vec<Stacked<'_>>,
     secrets: &Secrets,
     plan: &mut Plan,
+    proxies: &[String],
 ) -> Vec<FileRecord> {
     let Some(first) = stack.first().map(|stacked| stacked.record) else { return Vec::new() };
     let file =
@@ -116,25 +127,32 @@ fn take_off(
     if let Some(why) = sheet.refused().map(ToOwned::to_owned) {
         return fail(plan, &file, stack, &why);
     }
-    if sheet.now.is_none() {
-        // The file has gone, and everything in it.
-        stack
-            .iter()
-            .filter(|stacked| stacked.goes)
-            .for_each(|stacked| tell(plan, stacked, &Done::gone(&stacked.layer)));
-        stack.retain(|stacked| !stacked.goes);
+    if is_empty_now(sheet, &stack) {
+        // It may come back, from another machine or out of a copy; only that of a project which is no more does not.
+        for stacked in stack.iter().filter(|stacked| stacked.goes) {
+            tell(plan, stacked, &Done::gone(&stacked.layer));
+        }
+        stack.retain(|stacked| !(stacked.goes && is_forgotten(stacked)));
         return records(stack);
     }
     in_order(&mut stack);
     let anew = told_anew(modules, sheet, &stack, secrets);
+    let value = sheet.value().clone();
+    let mut by_entries = false;
     let mut taken = Taken::default();
     let mut failed = None;
     let mut done_for: Vec<(usize, Done)> = Vec::new();
     for (at, stacked) in stack.iter().enumerate().rev().filter(|(_, stacked)| stacked.goes) {
-        let done = match exactly(sheet, &stacked.layer, file.role == Role::Own) {
-            true => Done::whole(&stacked.layer),
-            false if stacked.record.role == Role::Own => Done::foreign(&stacked.layer),
-            false => match take_out(modules, sheet, stacked.record, &stacked.layer, &taken) {
+        if exactly(sheet, &stacked.layer, file.role == Role::Own) {
+            // What an older layer had put there stands there again, so nothing counts as taken.
+            taken.returned(stacked.record, &stacked.layer);
+            done_for.push((at, Done::whole(&stacked.layer)));
+            continue;
+        }
+        by_entries = true;
+        let done = match stacked.record.role {
+            Role::Own => Done::foreign(&stacked.layer),
+            _ => match take_out(modules, sheet, stacked.record, &stacked.layer, &taken) {
                 Ok(done) => done,
                 Err(why) => {
                     failed = Some(why);
@@ -145,12 +163,49 @@ fn take_off(
         taken.add(stacked.record, &stacked.layer);
         done_for.push((at, done));
     }
+    let swept = match hooks::sweep(sheet, &stack) {
+        _ if failed.is_some() || file.role == Role::Own => 0,
+        Ok(swept) => swept,
+        Err(why) => {
+            failed = Some(why);
+            0
+        }
+    };
+    if swept > 0 {
+        // What was made for them may be empty now.
+        for stacked in stack.iter().filter(|stacked| stacked.goes) {
+            if let Err(why) = structural::empty(sheet, &stacked.layer) {
+                failed = Some(why);
+            }
+        }
+    }
+    // Where the text below holds ours as well: what was there before the ledger knew of it.
+    for (stacked, layer) in stack.iter().zip(seen::kept(sheet.value(), &stack, &[])) {
+        if let Some(layer) = layer.filter(|_| failed.is_none())
+            && let Err(why) = take_out(modules, sheet, stacked.record, &layer, &Taken::default())
+        {
+            failed = Some(why);
+        }
+    }
     if let Some(why) = failed {
         let before = sheet.before.clone();
         sheet.replace(before);
         return fail(plan, &file, stack, &why);
     }
-    for (at, done) in &done_for {
+    // As long as every layer was as we left it, nobody has put anything of ours elsewhere.
+    let strays = match by_entries {
+        true => stray::unwrap_all(modules, sheet, &stack, &proxies_of(proxies, &stack, &value)),
+        false => Vec::new(),
+    };
+    let kept = seen::kept(sheet.value(), &stack, &strays);
+    for stray in strays {
+        told_stray(plan, &file, stray);
+    }
+    for (at, done) in &mut done_for {
+        seen::correct(done, &kept, &stack[*at]);
+        if swept > 0 && done.hooks.is_some() {
+            done.hooks = Some(Outcome::Restored);
+        }
         tell(plan, &stack[*at], done);
     }
     let whose = stack.iter().any(|stacked| stacked.goes && stacked.layer.before.is_none());
@@ -161,10 +216,51 @@ fn take_off(
     {
         sheet.replace(None);
     }
-    let stays = stack.into_iter().zip(anew).filter(|(stacked, _)| !stacked.goes);
-    records(
-        stays.map(|(stacked, anew)| Stacked { layer: anew.unwrap_or(stacked.layer), ..stacked }).collect(),
-    )
+    let anew = heirs(sheet.value(), &stack, anew);
+    let stays = stack.into_iter().zip(anew).zip(kept).filter_map(|((stacked, anew), kept)| {
+        let layer = if stacked.goes { kept? } else { anew.unwrap_or(stacked.layer) };
+        Some(Stacked { layer, ..stacked })
+    });
+    records(stays.collect())
+}
+
+/// Whether there is no file, or nothing in it, though something of the layers stood there.
+fn is_empty_now(sheet: &Sheet, stack: &[Stacked<'_>]) -> bool {
+    let ours = stack.iter().filter(|stacked| stacked.goes);
+    let held = ours.clone().any(|one| !one.layer.entries.is_empty() || !one.layer.hooks.is_empty());
+    let is_as_left = ours.clone().any(|one| sheet.hash().is_some_and(|hash| hash == one.layer.after));
+    sheet.now.is_none()
+        || (held
+            && !is_as_left
+            && ours.clone().all(|one| one.record.role != Role::Own)
+            && structural::says_nothing(sheet))
+}
+
+/// Whether a layer of a file that is not there is of no use any more.
+fn is_forgotten(stacked: &Stacked<'_>) -> bool {
+    let holds = !stacked.layer.entries.is_empty() || !stacked.layer.hooks.is_empty();
+    let project = stacked.layer.project.as_deref();
+    stacked.record.role == Role::Own || !holds || project.is_some_and(|project| !project.is_dir())
+}
+
+/// The proxies that the ledger knows, and those that its entries start.
+fn proxies_of(known: &[String], stack: &[Stacked<'_>], document: &serde_json::Value) -> Vec<String> {
+    let entries = stack.iter().flat_map(|stacked| &stacked.layer.entries);
+    let started = entries.filter_map(|entry| {
+        let place = locate(document, entry)?;
+        told::starts(place.of(document)?).map(ToOwned::to_owned)
+    });
+    known.iter().cloned().chain(started).collect()
+}
+
+fn told_stray(plan: &mut Plan, file: &ConfigFile, stray: stray::Stray) {
+    plan.servers.push(ServerLine {
+        host: stray.host,
+        server: stray.server,
+        scope: file.scope,
+        file: file.path.clone(),
+        outcome: stray.outcome,
+    });
 }
 
 /// Nothing of a file changes, and the ledger goes on knowing it.
@@ -275,6 +371,33 @@ fn adopt(layer: &mut Layer, below: &[Stacked<'_>], value: &serde_json::Value) {
     all.retain(|place| !layer.made.contains(place));
     all.append(&mut layer.made);
     layer.made = all;
+}
+
+/// Where the layers could not be told anew: what was made for those that go is made for those that stay and have something in it.
+fn heirs(
+    document: &serde_json::Value,
+    stack: &[Stacked<'_>],
+    mut anew: Vec<Option<Layer>>,
+) -> Vec<Option<Layer>> {
+    let made = stack.iter().filter(|stacked| stacked.goes).flat_map(|stacked| &stacked.layer.made);
+    let known = |place: &bir_model::Place, anew: &[Option<Layer>]| {
+        let stay = stack.iter().zip(anew).filter(|(stacked, _)| !stacked.goes);
+        stay.map(|(stacked, anew)| anew.as_ref().unwrap_or(&stacked.layer))
+            .any(|layer| layer.made.contains(place))
+    };
+    for place in made.filter(|place| place.of(document).is_some()) {
+        let within = |layer: &Layer| {
+            let entries = layer.entries.iter().map(|entry| &entry.place);
+            let mut all = entries.chain(layer.hooks.iter().map(|hook| &hook.to));
+            all.any(|other| other.0.starts_with(&place.0))
+        };
+        let heir = stack.iter().position(|stacked| !stacked.goes && within(&stacked.layer));
+        if let Some(heir) = heir.filter(|_| !known(place, &anew)) {
+            let layer = anew[heir].get_or_insert_with(|| stack[heir].layer.clone());
+            layer.made.insert(0, place.clone());
+        }
+    }
+    anew
 }
 
 /// A text without what the layers hold that go.
@@ -391,6 +514,12 @@ pub fn without_replay(ledger: &Ledger, project: &Path) -> Plan {
     }
     plan.ledger_changes = plan.operation.ledger != *ledger;
     plan
+}
+
+/// An outcome for what is still ours, since what it was cannot be told.
+fn stays() -> Outcome {
+    let why = "the proxy still stands in it, and what it was cannot be told from it; take it out by hand, then uninstall again";
+    Outcome::Left(Refusal { code: "stays", why: why.into() })
 }
 
 /// An outcome for what is not ours any more.

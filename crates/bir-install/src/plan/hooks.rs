@@ -5,6 +5,7 @@ use super::sheet::Desk;
 use super::{HookLine, Outcome, Wish};
 use crate::ledger::{FileRecord, Hash, HookRecord, Ledger};
 use crate::survey::{HostSurvey, Module, name_of};
+use crate::undo::hooks::within;
 use bir_hosts::config::{ConfigFile, HookChange, Machine, Refusal, Role};
 use bir_hosts::{Host, our_file, our_hook};
 use bir_model::{Edit, Place};
@@ -69,7 +70,7 @@ pub(crate) fn decide(
                 .collect();
             match appended(kind, sheet.value(), elements, &ours) {
                 Err(refusal) => (line(Outcome::Left(refusal)), None),
-                Ok((edits, _, _)) if edits.is_empty() => (line(Outcome::Already), None),
+                Ok((_, hooks, _)) if hooks.is_empty() => (line(Outcome::Already), None),
                 Ok((edits, hooks, outcome)) => {
                     let what = What::Edits { edits, entry: None, hooks };
                     (line(outcome), Some(Action { file: file.clone(), what, line: Line::Hooks(0) }))
@@ -182,25 +183,47 @@ fn appended(
             }
         };
         if there.contains(&value) {
+            // The ledger may have been lost.
+            if !ours.iter().any(|hook| hook.to == to) {
+                hooks.push(HookRecord { to, value });
+                outcome = Outcome::Renewed;
+            }
             continue;
         }
         let is_free = |at: &usize| !taken.iter().any(|(place, index)| *place == to && index == at);
-        // An older one of ours: in the place of which nothing moves.
+        // One of ours, as it was or as somebody has changed it: in the place of which nothing moves, and what else was changed stays.
         let older = ours.iter().filter(|hook| hook.to == to).find_map(|hook| {
             there.iter().enumerate().find(|(at, item)| **item == hook.value && is_free(at)).map(|(at, _)| at)
         });
-        match older {
-            Some(at) => {
-                taken.push((to.clone(), at));
-                outcome = Outcome::Renewed;
-                edits.push(Edit::Set { at: to.index(at), value: value.clone() });
+        let changed = || {
+            let mut all = there.iter().enumerate().filter(|(at, _)| is_free(at));
+            all.find_map(|(at, item)| {
+                let (inner, hook) = within(host, item).into_iter().next()?;
+                Some((at, inner, hook))
+            })
+        };
+        if let Some(at) = older {
+            taken.push((to.clone(), at));
+            outcome = Outcome::Renewed;
+            edits.push(Edit::Set { at: to.index(at), value: value.clone() });
+        } else if let Some((at, inner, hook)) = changed() {
+            taken.push((to.clone(), at));
+            let is_same = our_hook(host, &value).is_some_and(|new| new.program == hook.program);
+            let is_recorded = ours.iter().any(|hook| hook.to == to);
+            if is_same && is_recorded {
+                continue;
             }
-            None if there.iter().any(|item| our_hook(host, item).is_some()) => {
-                return Err(foreign(
-                    "hooks of bir stand there that this installation has not put there; take them out, then install again",
-                ));
+            if !is_same {
+                let new = value.get("hooks").and_then(|hooks| hooks.get(0)).cloned().unwrap_or_default();
+                edits.push(Edit::Set { at: to.index(at).key("hooks").index(inner), value: new });
             }
-            None => edits.push(Edit::Append { to: to.clone(), value: value.clone() }),
+            outcome = Outcome::Renewed;
+        } else if there.iter().any(|item| our_hook(host, item).is_some()) {
+            return Err(foreign(
+                "hooks of bir stand there in a form that is not known; take them out, then install again",
+            ));
+        } else {
+            edits.push(Edit::Append { to: to.clone(), value: value.clone() });
         }
         hooks.push(HookRecord { to, value });
     }
@@ -237,12 +260,24 @@ mod tests {
         let (edits, hooks, outcome) = run(vec![theirs.clone()], &[]).unwrap();
         assert_eq!(edits, [Edit::Append { to: to.clone(), value: new.clone() }]);
         assert_eq!((hooks.len(), outcome), (1, Outcome::Wrapped));
-        assert!(run(vec![new.clone(), theirs.clone()], &[]).unwrap().0.is_empty());
+        let (edits, hooks, _) = run(vec![new.clone(), theirs.clone()], &[]).unwrap();
+        assert!(edits.is_empty() && hooks.len() == 1, "what no ledger knows is adopted");
+        let known = HookRecord { to: to.clone(), value: new.clone() };
+        let (edits, hooks, _) = run(vec![new.clone()], &[&known]).unwrap();
+        assert!(edits.is_empty() && hooks.is_empty());
         let record = HookRecord { to: to.clone(), value: old.clone() };
         let (edits, _, outcome) = run(vec![old.clone(), theirs.clone()], &[&record]).unwrap();
         assert_eq!(edits, [Edit::Set { at: to.index(0), value: new.clone() }]);
         assert_eq!(outcome, Outcome::Renewed);
-        assert_eq!(run(vec![old], &[]).unwrap_err().code, "foreign");
+        let mut beside = old.clone();
+        beside["matcher"] = json!("*");
+        beside["hooks"].as_array_mut().unwrap().insert(0, theirs["hooks"][0].clone());
+        for known in [&[][..], &[&record]] {
+            let (edits, hooks, outcome) = run(vec![theirs.clone(), beside.clone()], known).unwrap();
+            let at = to.index(1).key("hooks").index(1);
+            assert_eq!(edits, [Edit::Set { at, value: new["hooks"][0].clone() }]);
+            assert_eq!((hooks.len(), outcome), (1, Outcome::Renewed));
+        }
         assert!(appended(Host::ClaudeCode, &json!({"hooks": {"Stop": {}}}), vec![(to, new)], &[]).is_err());
     }
 

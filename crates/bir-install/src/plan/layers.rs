@@ -192,15 +192,28 @@ pub(crate) fn carry_out(
                 }
             }
         }
-        if sheet.now == old {
+        // What stood there already and was in no ledger is taken into it.
+        let is_adopted = sheet.now == old;
+        if is_adopted && draft.entries.is_empty() && draft.hooks.is_empty() {
             continue;
+        }
+        for proxy in
+            draft.entries.iter().filter_map(|entry| super::held::proxy_of(entry.place.of(sheet.value())?))
+        {
+            if !ledger.proxies.iter().any(|known| known == proxy) {
+                ledger.proxies.push(proxy.to_owned());
+            }
         }
         let before = Text { bytes: old.as_deref(), value: &old_value };
         let after = Text { bytes: sheet.now.as_deref(), value: sheet.value() };
         let made_dirs = if old.is_none() { missing_dirs(&file.path) } else { Vec::new() };
-        if let Some(layer) =
+        if let Some(mut layer) =
             draft.layer(project_of(file.scope, owner.project), owner.now, before, after, secrets)
         {
+            if is_adopted {
+                // The text before it holds ours as well.
+                layer.back = None;
+            }
             push(ledger, owner.host, &file, made_dirs, layer);
         }
     }

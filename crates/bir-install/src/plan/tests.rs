@@ -47,7 +47,8 @@ impl Config for Fake {
             return wrap(&SHAPE, &file, server, server.scope, with);
         }
         let copy = wrapped_copy(&SHAPE, server, Scope::Local, with)?;
-        let place = Place::keys(["projects", "P", "mcpServers", &server.name]);
+        let project = found.project.file_name().unwrap().to_string_lossy().to_uppercase();
+        let place = Place::keys(["projects", &project, "mcpServers", &server.name]);
         let file = ConfigFile { path: machine.home.join(".host.json"), scope: Scope::Local, ..file };
         Ok(Wrap { file, edits: vec![Edit::Set { at: place.clone(), value: copy }], place, memo: None })
     }

@@ -1,6 +1,6 @@
 //! What is ours, found by itself in a file that another program has written since, and taken out of it.
 
-use super::changed_by_others;
+use super::{changed_by_others, told};
 use crate::ledger::{EntryRecord, FileRecord, Layer};
 use crate::plan::Outcome;
 use crate::plan::held::{is_wrapped, locate, same_place};
@@ -35,7 +35,7 @@ impl Done {
 
     /// The file is not there any more.
     pub(super) fn gone(layer: &Layer) -> Self {
-        let why = "its file has gone, and it with it".into();
+        let why = "its file is not there, or nothing is in it; it is taken out once it is there again, and `bir uninstall` is run".into();
         Self::each(layer, &Outcome::Left(Refusal { code: "gone", why }))
     }
 
@@ -63,6 +63,14 @@ impl Taken {
         let host = || record.host.clone();
         self.entries.extend(layer.entries.iter().map(|entry| (host(), entry.clone())));
         self.hooks.extend(layer.hooks.iter().map(|hook| (host(), hook.to.clone())));
+    }
+
+    /// A layer was taken off byte for byte: what stood in its places before it stands there now.
+    pub(super) fn returned(&mut self, record: &FileRecord, layer: &Layer) {
+        let is_of = |host: &str| host == record.host;
+        self.entries
+            .retain(|(host, one)| !(is_of(host) && layer.entries.iter().any(|other| same_place(one, other))));
+        self.hooks.retain(|(host, to)| !(is_of(host) && layer.hooks.iter().any(|hook| hook.to == *to)));
     }
 
     fn entry(&self, host: &str, entry: &EntryRecord) -> bool {
@@ -115,6 +123,12 @@ pub(super) fn take_out(
             sheet.edit(&[Edit::Remove { at: set.at.clone() }])?;
         }
     }
+    empty(sheet, layer)?;
+    Ok(done)
+}
+
+/// What was made for a layer goes where nothing is in it any more.
+pub(super) fn empty(sheet: &mut Sheet, layer: &Layer) -> Result<(), String> {
     let mut made: Vec<&Place> = layer.made.iter().collect();
     made.sort_by_key(|place| std::cmp::Reverse(place.0.len()));
     for place in made {
@@ -122,7 +136,7 @@ pub(super) fn take_out(
             sheet.edit(&[Edit::Remove { at: place.clone() }])?;
         }
     }
-    Ok(done)
+    Ok(())
 }
 
 /// The edits that bring an entry back. None: it is not ours any more.
@@ -138,7 +152,8 @@ fn back(
         None => is_wrapped(stands).then(|| vec![Edit::Remove { at: place.clone() }]),
         Some(memo) => {
             let config = modules.of(Host::named(&record.host))?;
-            config.unwrap(stands, &place, memo).ok()
+            let memos = [Some(told::fitted(&record.host, memo, stands)), told::memo(&record.host, stands)];
+            memos.into_iter().flatten().find_map(|memo| config.unwrap(stands, &place, &memo).ok())
         }
     }
 }

@@ -41,11 +41,22 @@ fn what_others_have_changed_or_removed_is_left_and_said() {
 }
 
 #[test]
-fn a_file_that_has_gone_takes_everything_with_it() {
-    let mut world = installed();
-    std::fs::remove_file(world.path(".host.json")).unwrap();
-    assert_eq!(world.uninstall(), ["db: left (gone)", "files: left (gone)", "hooks: restored"]);
-    assert!(!world.path(".host.json").exists() && world.ledger.files.is_empty());
+fn a_file_that_is_not_there_or_empty_stays_known_until_it_is_there_again() {
+    for empty in [None, Some(""), Some("\n"), Some("{}")] {
+        let mut world = installed();
+        let wrapped = world.text(".host.json").unwrap();
+        match empty {
+            Some(text) => std::fs::write(world.path(".host.json"), text).unwrap(),
+            None => std::fs::remove_file(world.path(".host.json")).unwrap(),
+        }
+        assert_eq!(world.uninstall(), ["db: left (gone)", "files: left (gone)", "hooks: restored"]);
+        assert_eq!(world.text(".host.json").as_deref(), empty);
+        assert_eq!((world.ledger.files.len(), world.ledger.projects.len()), (1, 1));
+        std::fs::write(world.path(".host.json"), wrapped).unwrap();
+        assert_eq!(world.uninstall(), ["db: restored", "files: restored"]);
+        assert_eq!(world.text(".host.json").unwrap(), USER);
+        assert!(world.ledger.is_empty());
+    }
 }
 
 #[test]
@@ -105,4 +116,188 @@ fn all_of_it_goes_at_once() {
     let plan = world.undo("elsewhere", true);
     world.write(plan);
     assert_eq!(world.text(".host.json").unwrap(), USER);
+}
+
+/// A remote server and one that is started, wrapped; what somebody then does to the file, and what stands there after the uninstall.
+fn touched(touch: &dyn Fn(&mut Value)) -> (World, Vec<String>, Value) {
+    let text = json!({"theme": 1, "mcpServers": {
+        "files": {"command": "npx", "args": ["files"], "env": {"K": "v"}},
+        "web": {"type": "http", "url": "http://h.example/mcp", "headers": {"A": "canary-a", "B": "canary-b"}}}});
+    let mut world = World::new(&format!("{text:#}\n"), None);
+    let mut wish = world.wish();
+    wish.hooks = false;
+    world.install(&wish);
+    let mut value = world.json(".host.json");
+    touch(&mut value);
+    std::fs::write(world.path(".host.json"), value.to_string()).unwrap();
+    let lines = world.uninstall();
+    let value = world.json(".host.json");
+    (world, lines, value)
+}
+
+#[test]
+fn what_was_renamed_copied_or_moved_is_unwrapped_where_it_stands() {
+    let was = json!({"command": "npx", "args": ["files"], "env": {"K": "v"}});
+    let headers = json!({"A": "canary-a", "B": "canary-b"});
+    let (world, lines, value) = touched(&|value| {
+        let all = value["mcpServers"].as_object_mut().unwrap();
+        let web = all.shift_remove("web").unwrap();
+        all.insert("renamed".into(), web);
+        let copy = all["files"].clone();
+        all.insert("copy".into(), copy);
+    });
+    assert_eq!(
+        lines,
+        ["copy: restored", "files: restored", "renamed: restored", "web: left (changed)"],
+        "{value}"
+    );
+    assert_eq!((&value["mcpServers"]["copy"], &value["mcpServers"]["files"]), (&was, &was));
+    assert_eq!(value["mcpServers"]["renamed"]["headers"], headers);
+    assert!(!value.to_string().contains("bir-proxy") && world.ledger.is_empty());
+    let (world, _, value) = touched(&|value| {
+        let all = value["mcpServers"].take();
+        value.as_object_mut().unwrap().shift_remove("mcpServers");
+        value["mcpServersOff"] = all;
+    });
+    assert_eq!(
+        (&value["mcpServersOff"]["files"], &value["mcpServersOff"]["web"]["headers"]),
+        (&was, &headers)
+    );
+    assert!(world.ledger.is_empty());
+}
+
+#[test]
+fn headers_come_back_as_they_are_now() {
+    let (world, lines, value) = touched(&|value| {
+        value["mcpServers"]["web"]["env"]["BIR_UPSTREAM_HEADERS"] = r#"{"B":"2","New":"3"}"#.into();
+    });
+    assert_eq!(lines, ["files: restored", "web: restored"]);
+    let web = &value["mcpServers"]["web"];
+    assert_eq!(
+        *web,
+        json!({"type": "http", "url": "http://h.example/mcp", "headers": {"B": "2", "New": "3"}})
+    );
+    assert!(world.ledger.is_empty());
+}
+
+#[test]
+fn what_cannot_be_told_any_more_stays_in_the_ledger_until_it_is_mended() {
+    for name in ["web", "renamed"] {
+        let (mut world, lines, value) = touched(&|value| {
+            let all = value["mcpServers"].as_object_mut().unwrap();
+            let mut web = all.shift_remove("web").unwrap();
+            web["env"]["BIR_UPSTREAM_HEADERS"] = "{ broken".into();
+            all.insert(name.into(), web);
+        });
+        assert!(lines.contains(&format!("{name}: left (stays)")), "{lines:?}");
+        assert!(value["mcpServers"].get("files").is_some_and(|files| files["command"] == "npx"));
+        assert!(!world.ledger.files.is_empty());
+        let plan = world.undo("p", false);
+        assert!(plan.servers.iter().any(|line| line.outcome.remains()));
+        let mut value = value;
+        value["mcpServers"][name]["env"]["BIR_UPSTREAM_HEADERS"] = "{}".into();
+        std::fs::write(world.path(".host.json"), value.to_string()).unwrap();
+        world.uninstall();
+        assert!(!world.text(".host.json").unwrap().contains("bir-proxy"));
+        assert!(world.ledger.is_empty(), "{:?}", world.ledger);
+    }
+}
+
+#[test]
+fn a_proxy_of_another_installation_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let foreign = dir.path().join("bir-proxy");
+    std::fs::write(&foreign, "").unwrap();
+    let (world, _, value) = touched(&|value| {
+        value["mcpServers"]["other"] = json!({"command": foreign, "args": ["--", "x"]});
+    });
+    assert_eq!(value["mcpServers"]["other"]["args"], json!(["--", "x"]));
+    assert_eq!(value["mcpServers"]["files"]["command"], "npx");
+    assert!(world.ledger.is_empty());
+}
+
+#[test]
+fn hooks_that_somebody_has_changed_go_all_the_same_and_what_is_theirs_stays() {
+    let mine = json!({"type": "command", "command": "mine"});
+    let before = json!({"hooks": {"Stop": [{"hooks": [mine]}], "PreToolUse": []}, "x": 1});
+    type Touch<'t> = &'t dyn Fn(&mut Value);
+    let timeout = |value: &mut Value| value["hooks"]["Stop"][1]["hooks"][0]["timeout"] = json!(99);
+    let matcher = |value: &mut Value| value["hooks"]["Stop"][1]["matcher"] = json!("*");
+    let renamed = |value: &mut Value| {
+        let ours = value["hooks"]["Stop"].as_array_mut().unwrap().pop().unwrap();
+        value["hooks"]["Elsewhere"] = json!([ours]);
+    };
+    let twice = |value: &mut Value| {
+        let ours = value["hooks"]["Stop"][1].clone();
+        value["hooks"]["Stop"].as_array_mut().unwrap().push(ours);
+    };
+    let beside = |value: &mut Value| {
+        let ours = value["hooks"]["Stop"].as_array_mut().unwrap().pop().unwrap()["hooks"][0].clone();
+        value["hooks"]["Stop"][0]["hooks"].as_array_mut().unwrap().insert(0, ours);
+    };
+    let touches: [Touch<'_>; 5] = [&timeout, &matcher, &renamed, &twice, &beside];
+    for (n, touch) in touches.into_iter().enumerate() {
+        for upgrade in [false, true] {
+            let mut world = World::new("{}", None);
+            std::fs::create_dir(world.path("p/.host")).unwrap();
+            std::fs::write(world.path("p/.host/hooks.json"), before.to_string()).unwrap();
+            world.install(&world.wish());
+            let mut value = world.json("p/.host/hooks.json");
+            touch(&mut value);
+            std::fs::write(world.path("p/.host/hooks.json"), value.to_string()).unwrap();
+            if upgrade {
+                let mut wish = world.wish();
+                wish.hooks_program = "/new/bir-hooks".into();
+                assert_eq!(world.install(&wish), ["hooks: renewed"], "{n}");
+                let ours = world.text("p/.host/hooks.json").unwrap();
+                let old = ours.matches("/opt/bir/bir-hooks").count();
+                // What stands twice or elsewhere is not missed where it belongs.
+                assert!(old <= usize::from([2, 3].contains(&n)), "{n} {ours}");
+            }
+            assert_eq!(world.uninstall(), ["hooks: restored"], "{n}");
+            assert_eq!(world.json("p/.host/hooks.json"), before, "{n}");
+            assert!(world.ledger.is_empty(), "{n}");
+        }
+    }
+}
+
+#[test]
+fn a_lost_ledger_is_made_anew_out_of_what_stands_there() {
+    for (program, outcome) in [("/opt/bir", "already"), ("/new", "renewed")] {
+        let text = json!({"mcpServers": {
+            "files": {"command": "npx", "args": ["files"]},
+            "web": {"type": "http", "url": "http://h.example/mcp", "headers": {"A": "canary-a"}}}});
+        let mut world = World::new(&text.to_string(), None);
+        world.install(&world.wish());
+        world.ledger = crate::ledger::Ledger::default();
+        let mut wish = world.wish();
+        wish.wrapping.proxy = format!("{program}/bir-proxy");
+        wish.hooks_program = format!("{program}/bir-hooks");
+        let lines = world.install(&wish);
+        assert_eq!(lines, ["files", "web", "hooks"].map(|what| format!("{what}: {outcome}")));
+        assert!(world.text(".host.json").unwrap().contains(&wish.wrapping.proxy));
+        wish.set_up = vec![wish.project.clone()];
+        assert!(!world.plan(&wish).changes());
+        assert!(!serde_json::to_string(&world.ledger).unwrap().contains("canary"));
+        assert_eq!(world.uninstall(), ["files: restored", "web: restored", "hooks: restored"]);
+        assert_eq!(world.json(".host.json"), text);
+        assert!(!world.text("p/.host/hooks.json").unwrap_or_default().contains("bir-hooks"));
+        assert!(world.ledger.is_empty(), "{:?}", world.ledger);
+    }
+}
+
+#[test]
+fn an_entry_beside_an_adopted_one_comes_back_with_it() {
+    let text =
+        json!({"mcpServers": {"files": {"command": "npx", "args": ["files"]}, "late": {"command": "x"}}});
+    let mut world = World::new(&text.to_string(), None);
+    let mut wish = world.wish();
+    (wish.hooks, wish.servers) = (false, vec!["files".into()]);
+    world.install(&wish);
+    world.ledger = crate::ledger::Ledger::default();
+    wish.servers.clear();
+    assert_eq!(world.install(&wish), ["files: already", "late: wrapped"]);
+    assert_eq!(world.uninstall(), ["files: restored", "late: restored"]);
+    assert_eq!(world.json(".host.json"), text);
+    assert!(world.ledger.is_empty());
 }
