@@ -260,6 +260,7 @@ fn told_stray(plan: &mut Plan, file: &ConfigFile, stray: stray::Stray) {
         scope: file.scope,
         file: file.path.clone(),
         outcome: stray.outcome,
+        copied: None,
     });
 }
 
