@@ -220,7 +220,7 @@ fn hooks_of_one_project_are_not_doubled_by_those_of_all() {
     let world = World::new();
     world.bir(&["install", "--yes"]);
     let user = world.bir(&["install", "--user", "--yes", "--host", "claude-code"]);
-    assert_eq!(user.status, Some(0), "{user:?}");
+    assert_eq!(user.status, Some(1), "{user:?}");
     assert!(
         user.out.contains("--host claude-code`, then `bir install --user --host claude-code`"),
         "{user:?}"
