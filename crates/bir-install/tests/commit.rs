@@ -315,3 +315,31 @@ fn a_broken_or_newer_file_of_ours_stops_everything() {
         assert_eq!(fs::read_to_string(state(root).join(name)).unwrap(), text);
     }
 }
+
+/// A host that writes what it remembers over what was just put there: the ledger goes on knowing what stands in it again.
+#[test]
+fn what_a_host_writes_back_is_seen_before_the_ledger_forgets() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    world(root);
+    let plain = files(root)[2].clone();
+    commit(&state(root), &install(root, "one", std::slice::from_ref(&plain)), &Lines).unwrap();
+    let (known, wrapped) = (read_ledger(&state(root)).unwrap(), fs::read(&plain).unwrap());
+    let (target, text) = (plain.clone(), wrapped.clone());
+    let done = AtomicUsize::new(0);
+    let disk = Disk::watched(Box::new(move |name, changed| {
+        let is_placed = name == "sync directory" && !changed.ends_with(".state");
+        if is_placed && fs::read(&target)? != text && done.fetch_add(1, Ordering::Relaxed) == 0 {
+            fs::write(target.with_extension("other"), &text)?;
+            fs::rename(target.with_extension("other"), &target)?;
+        }
+        Ok(())
+    }));
+    let error = commit_on(&disk, &state(root), &uninstall(root), &Lines).unwrap_err();
+    assert!(matches!(error, CommitError::Changed(_)), "{error}");
+    assert_eq!(fs::read(&plain).unwrap(), wrapped);
+    assert_eq!(read_ledger(&state(root)).unwrap(), known);
+    commit(&state(root), &uninstall(root), &Lines).unwrap();
+    assert!(read_ledger(&state(root)).unwrap().files.is_empty());
+    assert!(!fs::read_to_string(&plain).unwrap().contains("bir:"));
+}

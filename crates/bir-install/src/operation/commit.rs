@@ -140,5 +140,11 @@ fn carried_out(
             return Err(CommitError::Changed(change.path.clone()));
         }
     }
+    // A host may have written what it remembers over ours; the ledger says nothing then that is not so.
+    for (change, real) in changes {
+        if place::read(real).map_err(CommitError::write(&change.path))? != change.after {
+            return Err(CommitError::Changed(change.path.clone()));
+        }
+    }
     store::write(disk, state_dir, &pending.ledger)
 }

@@ -131,7 +131,13 @@ fn format_of(path: &Path) -> Format {
 /// A home with a row's files; where its own one stands.
 fn set_up(row: &Row) -> (Home, std::path::PathBuf) {
     let home = Home::new();
-    let names = [("@PROJECT@", home.project.display().to_string()), ("@PROXY@", home::PROXY.to_owned())];
+    // Another installation, which is there.
+    let other = home.put("~/.other/bir-proxy", b"");
+    let names = [
+        ("@PROJECT@", home.project.display().to_string()),
+        ("@PROXY@", home::PROXY.to_owned()),
+        ("@OTHER@", other.display().to_string()),
+    ];
     for (at, path) in &row.beside {
         home.put(at, &content(path, &names));
     }
