@@ -14,7 +14,7 @@ mod number;
 mod text;
 mod time;
 
-pub use eval::{EvalError, Scope, compare, eval};
+pub use eval::{EvalError, Scope, compare, eval, view};
 pub use number::{as_number, number, shown};
 
 use serde::{Deserialize, Serialize};
