@@ -1,0 +1,66 @@
+//! Which of its explanations a leaf gets, which others have to agree with it, and how much that is trusted.
+
+use crate::explain::Explained;
+use crate::witness::{Candidate, may_be_constant, surprise};
+use bir_plan::expr::{Expr, Selector};
+use bir_plan::template::{Confidence, Origin};
+
+/// Explanations that cost so much more than the best one, in bits, are not asked.
+const MARGIN: f64 = 8.0;
+/// So many others have to agree.
+const MOST_OTHERS: usize = 12;
+/// A constant of fewer bits than this is more likely a constant than copied from anywhere, unless the names say otherwise.
+const COINCIDENCE: f64 = 12.0;
+
+/// What was chosen for a leaf.
+#[derive(Debug, Clone)]
+pub(crate) struct Choice {
+    pub(crate) best: Candidate,
+    pub(crate) also: Vec<Expr>,
+    pub(crate) confidence: Confidence,
+}
+
+/// From the explanations that are left. `runs`: in so many runs they hold; `varied`: the value was not the same in all of them.
+pub(crate) fn choose(leaf: &Explained, runs: usize, varied: bool) -> Option<Choice> {
+    let weak = surprise(&leaf.value, leaf.listed) < COINCIDENCE;
+    let constant = leaf.candidates.iter().find(|candidate| candidate.origin == Origin::Constant);
+    let likely = |candidate: &&Candidate| {
+        // A small number or a short word stands everywhere.
+        varied || !weak || candidate.origin != Origin::Result || candidate.cost < 6.0
+    };
+    let best = leaf.candidates.iter().filter(likely).min_by(|a, b| a.cost.total_cmp(&b.cost))?;
+    let is_constant = best.origin == Origin::Constant;
+    if is_constant && !may_be_constant(&leaf.value, leaf.listed) && runs < 2 {
+        return None;
+    }
+    let others = leaf.candidates.iter().filter(|other| {
+        other.expr != best.expr
+            && other.cost <= best.cost + MARGIN
+            && other.origin != Origin::Constant
+            && (!is_constant || other.origin == Origin::Prompt)
+    });
+    let also = others.filter(likely).take(MOST_OTHERS).map(|other| other.expr.clone()).collect();
+    let confidence = match (runs, varied) {
+        (2.., true) => Confidence::High,
+        (2.., false) => Confidence::Medium,
+        _ if is_chancy(&best.expr) || best.cost > constant.map_or(f64::MAX, |constant| constant.cost) => Confidence::Low,
+        _ => Confidence::Medium,
+    };
+    Some(Choice { best: best.clone(), also, confidence })
+}
+
+/// One run does not show why this element, or why so much later.
+fn is_chancy(expr: &Expr) -> bool {
+    let mut chancy = false;
+    crate::walk::each(expr, &mut |part| {
+        chancy |= match part {
+            Expr::Pick { by, .. } => match by {
+                Selector::Only(test) | Selector::FirstThat(test) => matches!(*test.with, Expr::Const(_)),
+                _ => true,
+            },
+            Expr::Add { .. } | Expr::Cut { .. } => true,
+            _ => false,
+        };
+    });
+    chancy
+}
