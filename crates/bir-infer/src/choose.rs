@@ -43,7 +43,9 @@ pub(crate) fn choose(leaf: &Explained, runs: usize, varied: bool) -> Option<Choi
     let confidence = match (runs, varied) {
         (2.., true) => Confidence::High,
         (2.., false) => Confidence::Medium,
-        _ if is_chancy(&best.expr) || best.cost > constant.map_or(f64::MAX, |constant| constant.cost) => Confidence::Low,
+        _ if is_chancy(&best.expr) || best.cost > constant.map_or(f64::MAX, |constant| constant.cost) => {
+            Confidence::Low
+        }
         _ => Confidence::Medium,
     };
     Some(Choice { best: best.clone(), also, confidence })

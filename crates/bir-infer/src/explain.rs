@@ -85,7 +85,8 @@ mod tests {
 
     #[test]
     fn a_schema_lists_words_at_places() {
-        let schema = json!({"properties": {"sort": {"enum": ["price", "name"]}, "l": {"items": {"default": 5}}}});
+        let schema =
+            json!({"properties": {"sort": {"enum": ["price", "name"]}, "l": {"items": {"default": 5}}}});
         let key = |name: &str| At::Key(name.into());
         assert!(is_listed(Some(&schema), &[key("sort")], &json!("price")));
         assert!(!is_listed(Some(&schema), &[key("sort")], &json!("x")));

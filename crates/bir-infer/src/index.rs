@@ -130,7 +130,11 @@ fn folded(text: &str) -> String {
 
 fn looks_like_time(text: &str) -> bool {
     let bytes = text.as_bytes();
-    (bytes.len() >= 10 && bytes.len() <= 40 && bytes[4] == b'-' && bytes[7] == b'-' && bytes[0].is_ascii_digit())
+    (bytes.len() >= 10
+        && bytes.len() <= 40
+        && bytes[4] == b'-'
+        && bytes[7] == b'-'
+        && bytes[0].is_ascii_digit())
         || (bytes.len() >= 5 && bytes.len() <= 8 && bytes[2] == b':' && bytes[0].is_ascii_digit())
 }
 
@@ -147,7 +151,10 @@ mod tests {
             schema: None,
             annotations: None,
             input: json!({}),
-            output: Output::Value { value: json!([{"id": "12"}, {"n": 12.0, "t": "Rome "}, {"s": "[redacted:key:0123456789ab]"}]), truncated: false },
+            output: Output::Value {
+                value: json!([{"id": "12"}, {"n": 12.0, "t": "Rome "}, {"s": "[redacted:key:0123456789ab]"}]),
+                truncated: false,
+            },
         };
         let index = Index::new(&[call]);
         assert_eq!(index.equal(&json!("12")).len(), 2);

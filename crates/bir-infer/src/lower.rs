@@ -112,11 +112,15 @@ mod tests {
     #[test]
     fn what_later_steps_read_is_kept_once_and_by_name() {
         let mut keeps = Keeps::new(2);
-        let id = || Expr::Get { of: Box::new(Expr::Kept("#1".into())), path: vec![At::Index(0), At::Key("hotel-id".into())] };
+        let id = || Expr::Get {
+            of: Box::new(Expr::Kept("#1".into())),
+            path: vec![At::Index(0), At::Key("hotel-id".into())],
+        };
         let lowered = keeps.lower(&Expr::Concat(vec![id(), Expr::Const("x".into()), id()]));
         let kept = || Expr::Kept("step2_hotel_id".into());
         assert_eq!(lowered, Expr::Concat(vec![kept(), Expr::Const("x".into()), kept()]));
-        let other = Expr::Get { of: Box::new(Expr::Kept("#1".into())), path: vec![At::Key("hotel_id".into())] };
+        let other =
+            Expr::Get { of: Box::new(Expr::Kept("#1".into())), path: vec![At::Key("hotel_id".into())] };
         assert_eq!(keeps.lower(&other), Expr::Kept("step2_hotel_id_2".into()));
         let steps = keeps.into_steps();
         assert_eq!((steps[0].len(), steps[1].len()), (0, 2));

@@ -25,7 +25,8 @@ pub(crate) fn words(name: &str) -> Vec<String> {
 pub(crate) fn likeness(argument: &[String], path: &[Vec<String>]) -> f64 {
     let (Some(last), Some(kind)) = (path.last(), argument.last()) else { return 0.0 };
     // The last word of a name says what it is, those before it whose.
-    let alike = |a: &str, b: &str| a == b || (a.len() >= 3 && b.len() >= 3 && (a.starts_with(b) || b.starts_with(a)));
+    let alike =
+        |a: &str, b: &str| a == b || (a.len() >= 3 && b.len() >= 3 && (a.starts_with(b) || b.starts_with(a)));
     if argument == last.as_slice() {
         return 1.0;
     }

@@ -33,7 +33,12 @@ pub(crate) struct Draft {
 impl<'t> Prompt<'t> {
     pub(crate) fn new(trace: &'t Trace) -> Self {
         let text = head(&trace.prompt);
-        Self { text, typed: typed(text, &trace.clock), drafts: RefCell::default(), samples: RefCell::default() }
+        Self {
+            text,
+            typed: typed(text, &trace.clock),
+            drafts: RefCell::default(),
+            samples: RefCell::default(),
+        }
     }
 
     /// The parameter that stands there, as an expression.
@@ -64,9 +69,7 @@ impl<'t> Prompt<'t> {
         if words.trim() != words || !words.chars().any(char::is_alphanumeric) {
             return Vec::new();
         }
-        let edge = |inside: Option<char>, outside: Option<char>| {
-            !matches!((inside, outside), (Some(a), Some(b)) if a.is_alphanumeric() && b.is_alphanumeric())
-        };
+        let edge = |inside: Option<char>, outside: Option<char>| !matches!((inside, outside), (Some(a), Some(b)) if a.is_alphanumeric() && b.is_alphanumeric());
         let spans: Vec<_> = self
             .text
             .match_indices(words)

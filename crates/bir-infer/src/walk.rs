@@ -10,7 +10,12 @@ pub(crate) fn each(expr: &Expr, visit: &mut impl FnMut(&Expr)) {
 
 fn children(expr: &Expr, visit: &mut impl FnMut(&Expr)) {
     match expr {
-        Expr::Const(_) | Expr::Param(_) | Expr::Kept(_) | Expr::Result(_) | Expr::Item(_) | Expr::Clock(_) => {}
+        Expr::Const(_)
+        | Expr::Param(_)
+        | Expr::Kept(_)
+        | Expr::Result(_)
+        | Expr::Item(_)
+        | Expr::Clock(_) => {}
         Expr::Get { of, .. }
         | Expr::Cut { of, .. }
         | Expr::Case { of, .. }
@@ -43,7 +48,12 @@ pub(crate) fn replaced(expr: &Expr, change: &mut impl FnMut(&Expr) -> Option<Exp
     let mut out = expr.clone();
     let mut inner = |part: &mut Expr| *part = replaced(part, change);
     match &mut out {
-        Expr::Const(_) | Expr::Param(_) | Expr::Kept(_) | Expr::Result(_) | Expr::Item(_) | Expr::Clock(_) => {}
+        Expr::Const(_)
+        | Expr::Param(_)
+        | Expr::Kept(_)
+        | Expr::Result(_)
+        | Expr::Item(_)
+        | Expr::Clock(_) => {}
         Expr::Get { of, .. }
         | Expr::Cut { of, .. }
         | Expr::Case { of, .. }

@@ -140,9 +140,13 @@ pub(crate) fn may_be_constant(value: &Value, listed: bool) -> bool {
                 || (text.len() <= 40
                     && !text.is_empty()
                     && text.chars().all(|c| c.is_ascii_alphabetic() || c == '_' || c == '-')
-                    && (text.len() <= 3 || text.chars().all(|c| !c.is_ascii_uppercase()) || text.chars().all(|c| !c.is_ascii_lowercase())))
+                    && (text.len() <= 3
+                        || text.chars().all(|c| !c.is_ascii_uppercase())
+                        || text.chars().all(|c| !c.is_ascii_lowercase())))
         }
-        Value::Number(number) => number.as_f64().is_some_and(|size| size.fract() == 0.0 && size.abs() <= 1_000.0),
+        Value::Number(number) => {
+            number.as_f64().is_some_and(|size| size.fract() == 0.0 && size.abs() <= 1_000.0)
+        }
         _ => true,
     }
 }
@@ -160,8 +164,11 @@ impl Search<'_> {
             return;
         }
         let equal = self.run.index.equal(value);
-        let equal: Vec<_> =
-            equal.into_iter().map(|at| self.run.index.place(at)).filter(|place| place.call < self.wanted.call).collect();
+        let equal: Vec<_> = equal
+            .into_iter()
+            .map(|at| self.run.index.place(at))
+            .filter(|place| place.call < self.wanted.call)
+            .collect();
         let many = rarity(equal.len());
         for place in equal {
             for Way { expr, cost } in self.reach(place) {
@@ -202,9 +209,18 @@ impl Search<'_> {
 
     /// The ways to a place.
     fn reach(&self, place: &Place) -> Vec<Way> {
-        let Output::Value { value, truncated } = &self.run.calls[place.call].output else { return Vec::new() };
+        let Output::Value { value, truncated } = &self.run.calls[place.call].output else {
+            return Vec::new();
+        };
         let said = |text: &str| {
-            (text.len() >= 3).then(|| self.run.prompt.words(text).or_else(|| self.run.prompt.words(self.run.prompt.folded(text)?))).flatten()
+            (text.len() >= 3)
+                .then(|| {
+                    self.run
+                        .prompt
+                        .words(text)
+                        .or_else(|| self.run.prompt.words(self.run.prompt.folded(text)?))
+                })
+                .flatten()
         };
         ways(value, &Expr::Kept(result_key(place.call)), &place.path, !truncated, &said)
     }
@@ -267,10 +283,23 @@ impl Search<'_> {
                     let number = if plain { Some(&entity.normal) } else { entity.normal.get("number") };
                     let Some(number) = number else { continue };
                     let of = prompt.entity(entity);
-                    let of = if plain { of } else { Expr::Get { of: Box::new(of), path: vec![At::Key("number".into())] } };
+                    let of = if plain {
+                        of
+                    } else {
+                        Expr::Get { of: Box::new(of), path: vec![At::Key("number".into())] }
+                    };
                     if let Some(expr) = typed(of, number, value) {
                         let near = self.near(entity.span.end, entity.span.start);
-                        push(expr, if near { 4.0 } else if plain { 10.0 } else { 7.0 });
+                        push(
+                            expr,
+                            if near {
+                                4.0
+                            } else if plain {
+                                10.0
+                            } else {
+                                7.0
+                            },
+                        );
                     }
                 }
                 _ => {
@@ -285,12 +314,16 @@ impl Search<'_> {
     /// Whether the words around a place of the prompt are like the name of the argument.
     fn near(&self, end: usize, start: usize) -> bool {
         let text = self.run.prompt.text;
-        let behind = text[end..].split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).take(2);
-        let before = text[..start].rsplit(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).take(3);
+        let behind =
+            text[end..].split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).take(2);
+        let before =
+            text[..start].rsplit(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).take(3);
         behind.chain(before).any(|word| {
             let word = word.to_lowercase();
             self.words.iter().any(|own| {
-                own.len() >= 3 && word.len() >= 3 && (own.starts_with(&word) || word.starts_with(own.as_str()))
+                own.len() >= 3
+                    && word.len() >= 3
+                    && (own.starts_with(&word) || word.starts_with(own.as_str()))
             })
         })
     }
@@ -330,7 +363,13 @@ impl Search<'_> {
                 TimeKind::Time => minutes_between(found, text)
                     .filter(|minutes| minutes.abs() <= 180 && minutes % 15 == 0)
                     .map(|minutes| {
-                        let cost = if minutes == 0 { 2.0 } else if minutes % 60 == 0 { 7.0 } else { 9.0 };
+                        let cost = if minutes == 0 {
+                            2.0
+                        } else if minutes % 60 == 0 {
+                            7.0
+                        } else {
+                            9.0
+                        };
                         (add_minutes as fn(Expr, i64) -> Expr, minutes, cost)
                     }),
             };
@@ -431,7 +470,12 @@ impl Search<'_> {
                     let expr = Expr::Cut { of: Box::new(expr), after: after.clone(), before: until.clone() };
                     if self.gives(&expr, self.wanted.value) {
                         let cost = 12.0 + cost + self.distance(&place);
-                        out.push(Candidate { expr, cost, origin: Origin::Result, place: Some(place.clone()) });
+                        out.push(Candidate {
+                            expr,
+                            cost,
+                            origin: Origin::Result,
+                            place: Some(place.clone()),
+                        });
                     }
                 }
                 if out.len() > MOST {
@@ -479,9 +523,8 @@ fn typed(expr: Expr, has: &Value, wanted: &Value) -> Option<Expr> {
     match (has, wanted) {
         (Value::String(has), Value::String(wanted)) => (has == wanted).then_some(expr),
         (Value::Number(has), Value::Number(wanted)) => (has.as_f64() == wanted.as_f64()).then_some(expr),
-        (Value::Number(has), Value::String(wanted)) => {
-            (has.as_f64().map(shown).as_deref() == Some(wanted)).then(|| Expr::To { of: Box::new(expr), to: Type::Text })
-        }
+        (Value::Number(has), Value::String(wanted)) => (has.as_f64().map(shown).as_deref() == Some(wanted))
+            .then(|| Expr::To { of: Box::new(expr), to: Type::Text }),
         (Value::String(_), Value::Number(wanted)) => {
             (as_number(has) == wanted.as_f64()).then(|| Expr::To { of: Box::new(expr), to: Type::Number })
         }
@@ -567,7 +610,11 @@ fn add_minutes(of: Expr, minutes: i64) -> Expr {
 }
 
 fn moved(of: Expr, amount: i64, unit: Unit) -> Expr {
-    if amount == 0 { of } else { Expr::Add { of: Box::new(of), amount: Box::new(Expr::Const(amount.into())), unit } }
+    if amount == 0 {
+        of
+    } else {
+        Expr::Add { of: Box::new(of), amount: Box::new(Expr::Const(amount.into())), unit }
+    }
 }
 
 /// A path without the indexes of lists.

@@ -17,7 +17,7 @@ use std::ops::Range;
 /// A place takes so many tokens at most.
 const LONGEST_FILL: usize = 14;
 /// A prompt of more tokens is not read: the work is in proportion to the product of both lengths.
-const MOST_TOKENS: usize = 1_500;
+const MOST_TOKENS: usize = 600;
 /// What an edit of a word costs, and one of a sign.
 const WORD: u32 = 2;
 const SIGN: u32 = 1;
@@ -45,9 +45,15 @@ enum Shape {
 enum Item {
     Fixed(Token),
     /// The words of a text parameter, by the number of its place.
-    Text { place: usize, fill: Vec<Token> },
+    Text {
+        place: usize,
+        fill: Vec<Token>,
+    },
     /// Something of a kind.
-    Typed { place: usize, kind: Kind },
+    Typed {
+        place: usize,
+        kind: Kind,
+    },
 }
 
 /// A prompt in which places are open.
@@ -126,7 +132,9 @@ impl Wording {
         places.sort_by_key(|place| place.span.start);
         let mut items: Vec<Item> = Vec::new();
         for token in tokens(prompt) {
-            let place = places.iter().position(|place| place.span.start <= token.span.start && token.span.start < place.span.end);
+            let place = places
+                .iter()
+                .position(|place| place.span.start <= token.span.start && token.span.start < place.span.end);
             match (place, items.last_mut()) {
                 (None, _) => items.push(Item::Fixed(token)),
                 (Some(n), Some(Item::Text { place, fill })) if *place == n => fill.push(token),
@@ -153,7 +161,8 @@ impl Wording {
         if tokens.len() > MOST_TOKENS || self.items.len() > MOST_TOKENS {
             return None;
         }
-        let table = Table { items: &self.items, entities: ends(&typed(prompt, clock), &tokens), tokens: &tokens };
+        let table =
+            Table { items: &self.items, entities: ends(&typed(prompt, clock), &tokens), tokens: &tokens };
         let (ahead, behind) = (table.costs_to_end(), table.costs_from_start());
         let best = ahead[0][0];
         let mut fills = vec![None; self.places.len()];
@@ -176,7 +185,9 @@ impl Wording {
             if let (1, Some((from, to))) = (found.len(), found.first()) {
                 let span = tokens[*from].span.start..tokens[to - 1].span.end;
                 let entity = match item {
-                    Item::Typed { .. } => table.entities[*from].iter().find(|(end, _)| end == to).map(|(_, e)| e.clone()),
+                    Item::Typed { .. } => {
+                        table.entities[*from].iter().find(|(end, _)| end == to).map(|(_, e)| e.clone())
+                    }
                     _ => None,
                 };
                 fills[place] = Some(Fill { span, entity });
@@ -248,7 +259,8 @@ impl Table<'_> {
             for j in (0..=m).rev() {
                 let here = if i == n && j == m { 0 } else { FAR };
                 let steps = self.steps(i, j);
-                costs[i][j] = steps.iter().map(|(i, j, cost)| cost + costs[*i][*j]).min().unwrap_or(FAR).min(here);
+                costs[i][j] =
+                    steps.iter().map(|(i, j, cost)| cost + costs[*i][*j]).min().unwrap_or(FAR).min(here);
             }
         }
         costs
@@ -277,7 +289,10 @@ impl Table<'_> {
         while i < self.items.len() || j < self.tokens.len() {
             let steps = self.steps(i, j);
             // A step that costs nothing first, so that an edit stands as late as it can.
-            let best = steps.into_iter().filter(|(n, e, cost)| cost + ahead[*n][*e] == ahead[i][j]).min_by_key(|(_, _, cost)| *cost);
+            let best = steps
+                .into_iter()
+                .filter(|(n, e, cost)| cost + ahead[*n][*e] == ahead[i][j])
+                .min_by_key(|(_, _, cost)| *cost);
             let Some((next, end, cost)) = best else { break };
             if cost == 0 {
                 open = false;
@@ -322,9 +337,13 @@ fn is_alike(words: &[Token], recorded: &[Token]) -> bool {
         let small = words.iter().filter(|token| token.shape == Shape::Plain);
         first.shape == Shape::Name
             && (last.shape == Shape::Name || last.shape == was_last.shape)
-            && small.clone().all(|token| token.lower.len() <= 3 || recorded.contains(token) || was_last.shape == Shape::Plain)
+            && small.clone().all(|token| {
+                token.lower.len() <= 3 || recorded.contains(token) || was_last.shape == Shape::Plain
+            })
     } else {
-        first.shape == was.shape && words.len() <= recorded.len() + 1 && words.iter().all(|token| token.shape != Shape::Name)
+        first.shape == was.shape
+            && words.len() <= recorded.len() + 1
+            && words.iter().all(|token| token.shape != Shape::Name)
     }
 }
 
@@ -341,7 +360,9 @@ fn tokens(text: &str) -> Vec<Token> {
     };
     let mut letters = text.char_indices().peekable();
     while let Some((at, c)) = letters.next() {
-        let inner = matches!(c, '\'' | '’') && word.is_some() && letters.peek().is_some_and(|(_, next)| next.is_alphanumeric());
+        let inner = matches!(c, '\'' | '’')
+            && word.is_some()
+            && letters.peek().is_some_and(|(_, next)| next.is_alphanumeric());
         if c.is_alphanumeric() || inner {
             word.get_or_insert(at);
             continue;
@@ -373,7 +394,8 @@ mod tests {
             .flat_map(|text| recorded.match_indices(text).map(|(at, _)| at..at + text.len()))
             .collect();
         let reading = Wording::new(recorded, &clock(), &spans).read(other, &clock()).unwrap();
-        let fills = reading.fills.iter().map(|fill| fill.as_ref().map(|fill| other[fill.span.clone()].to_owned()));
+        let fills =
+            reading.fills.iter().map(|fill| fill.as_ref().map(|fill| other[fill.span.clone()].to_owned()));
         (fills.collect(), reading.edits.len())
     }
 
@@ -382,7 +404,10 @@ mod tests {
         let recorded = "Book a room in Rome from May 1, 2027 to May 3, 2027.";
         let some = |words: &[&str]| words.iter().map(|word| Some((*word).to_owned())).collect::<Vec<_>>();
         let other = "Book a room in Rio de Janeiro from May 7, 2027 to May 9, 2027.";
-        assert_eq!(read(recorded, &["Rome"], other), (some(&["Rio de Janeiro", "May 7, 2027", "May 9, 2027"]), 0));
+        assert_eq!(
+            read(recorded, &["Rome"], other),
+            (some(&["Rio de Janeiro", "May 7, 2027", "May 9, 2027"]), 0)
+        );
         let other = "Book a flat in Oslo from May 7, 2027 to May 9, 2027.";
         assert_eq!(read(recorded, &["Rome"], other).1, 1);
         let other = "Book a room in Oslo from May 7, 2027 to May 9, 2027, but not near the station.";
