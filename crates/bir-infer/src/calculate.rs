@@ -158,7 +158,10 @@ pub fn calculate(traces: &[Trace]) -> Option<Calculation> {
         });
         lowered.insert((leaf.call, leaf.path.clone()), made);
     }
-    let keeps = keeps.into_steps();
+    let mut keeps = keeps.into_steps();
+    for keep in keeps.iter_mut().flatten() {
+        keep.expr = rename(&keep.expr, &names);
+    }
     let steps: Vec<Step> = unified
         .run
         .calls

@@ -12,6 +12,9 @@ const MOST_OTHERS: usize = 12;
 /// A constant of fewer bits than this is more likely a constant than copied from anywhere, unless the names say otherwise.
 const COINCIDENCE: f64 = 12.0;
 
+/// In so many runs the same, and a value is taken for a constant whatever it looks like.
+const FIXED: usize = 3;
+
 /// What was chosen for a leaf.
 #[derive(Debug, Clone)]
 pub(crate) struct Choice {
@@ -28,11 +31,15 @@ pub(crate) fn choose(leaf: &Explained, runs: usize, varied: bool) -> Option<Choi
         // A small number or a short word stands everywhere.
         varied || !weak || candidate.origin != Origin::Result || candidate.cost < 6.0
     };
-    let best = leaf.candidates.iter().filter(likely).min_by(|a, b| a.cost.total_cmp(&b.cost))?;
+    // A name, a day or an id is not always the same, however short it is to say so.
+    let fixed = runs >= FIXED || may_be_constant(&leaf.value, leaf.listed);
+    let best = leaf
+        .candidates
+        .iter()
+        .filter(likely)
+        .filter(|candidate| fixed || candidate.origin != Origin::Constant)
+        .min_by(|a, b| a.cost.total_cmp(&b.cost))?;
     let is_constant = best.origin == Origin::Constant;
-    if is_constant && !may_be_constant(&leaf.value, leaf.listed) && runs < 2 {
-        return None;
-    }
     let others = leaf.candidates.iter().filter(|other| {
         other.expr != best.expr
             && other.cost <= best.cost + MARGIN

@@ -45,7 +45,12 @@ pub(crate) fn likeness(argument: &[String], path: &[Vec<String>]) -> f64 {
         let (own, around, all) = (own as f64, around as f64, rest.len() as f64);
         score += 0.3 * own / all + 0.1 * around;
     }
-    score.min(0.95)
+    // `google_place_id` is a bit less like `place_id` than that itself.
+    let strange = last.iter().filter(|word| !argument.iter().any(|other| alike(word, other))).count();
+    if strange > 0 && strange < last.len() {
+        score -= 0.05;
+    }
+    score.clamp(0.0, 0.95)
 }
 
 #[cfg(test)]

@@ -14,6 +14,9 @@ const MOST_FIELDS: usize = 120;
 /// Lists longer than this are not compared element by element.
 const LONGEST: usize = 2_000;
 
+/// What the element of a list with one element costs, in bits.
+const ONLY_ONE: f64 = 3.0;
+
 /// A way to a value, and how much it costs to say it, in bits.
 #[derive(Debug, Clone)]
 pub(crate) struct Way {
@@ -47,6 +50,10 @@ pub(crate) fn ways(value: &Value, base: &Expr, path: &[At], whole: bool, said: S
             ways.truncate(MOST_WAYS);
             pending.clear();
         } else {
+            // A list of one is a list all the same: the next time it may have more.
+            if matches!(step, At::Index(_)) {
+                ways.iter_mut().for_each(|way| way.cost += ONLY_ONE);
+            }
             pending.push(step.clone());
         }
         match at(here, std::slice::from_ref(step)) {
@@ -83,7 +90,7 @@ fn selectors(list: &[Value], index: usize, whole: bool, said: Said<'_>) -> Vec<(
     let place = (index as f64 + 1.0).log2();
     let mut out = vec![(Selector::Nth(index), 6.0 + place)];
     if index == 0 {
-        out = vec![(Selector::First, 1.0)];
+        out = vec![(Selector::First, ONLY_ONE + 1.0)];
     } else if whole && index + 1 == list.len() {
         out.push((Selector::Last, 5.0));
     }

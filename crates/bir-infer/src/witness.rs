@@ -13,9 +13,14 @@ use bir_plan::expr::{At, Case, Expr, Path, Scope, TimeForm, Type, Unit, as_numbe
 use bir_plan::template::Origin;
 use bir_plan::trace::{Call, Output, Trace};
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 
 /// So many calls of a run are explained; a run with more of them is no task that is done again.
 pub(crate) const MOST_CALLS: usize = 200;
+/// So many places of a value are looked at, those with the likest names first.
+const MOST_PLACES: usize = 16;
+/// What a further place of the same value in the same result costs, in bits.
+const ECHO: f64 = 0.3;
 /// So many explanations of one value are kept.
 pub(crate) const MOST: usize = 64;
 
@@ -170,10 +175,20 @@ impl Search<'_> {
             .filter(|place| place.call < self.wanted.call)
             .collect();
         let many = rarity(equal.len());
+        // Of equals in one result the first is the original.
+        let mut before: HashMap<usize, u8> = HashMap::new();
+        let mut near: Vec<(&Place, f64)> = Vec::new();
         for place in equal {
+            let rank = before.entry(place.call).or_default();
+            near.push((place, self.distance(place) + ECHO * f64::from(*rank)));
+            *rank = rank.saturating_add(1).min(10);
+        }
+        near.sort_by(|a, b| a.1.total_cmp(&b.1));
+        near.truncate(MOST_PLACES);
+        for (place, distance) in near {
             for Way { expr, cost } in self.reach(place) {
                 let Some(expr) = self.as_type(expr, place, value) else { continue };
-                let cost = 4.0 + cost + many + self.distance(place);
+                let cost = 4.0 + cost + many + distance;
                 out.push(Candidate { expr, cost, origin: Origin::Result, place: Some(place.clone()) });
             }
         }
@@ -230,7 +245,7 @@ impl Search<'_> {
         let likeness = names::likeness(&self.words, &self.run.index.words(&place.path));
         #[expect(clippy::cast_precision_loss, reason = "paths are short, and so are runs")]
         let (deep, ago) = (place.path.len() as f64, (self.wanted.call - place.call) as f64);
-        10.0 * (1.0 - likeness) + 0.25 * deep + 0.1 * ago
+        10.0 * (1.0 - likeness) + 0.1 * deep + 0.1 * ago
     }
 
     /// An expression whose value has the type that is wanted, and exactly that value.
@@ -246,7 +261,13 @@ impl Search<'_> {
         };
         if let Value::String(text) = value {
             let short = if text.len() < 4 { 6.0 } else { 0.0 };
-            let plain = if text.chars().any(|c| c.is_uppercase() || c.is_ascii_digit()) { 0.0 } else { 3.0 };
+            let plain = if text.chars().any(|c| c.is_uppercase() || c.is_ascii_digit()) {
+                0.0
+            } else if text.contains(' ') {
+                3.0
+            } else {
+                7.0
+            };
             if text.len() >= 2
                 && let Some(words) = prompt.words(text)
             {
@@ -346,9 +367,10 @@ impl Search<'_> {
         let Some(kind) = time_kind(text) else { return };
         let index = &self.run.index;
         let many = rarity(index.times.len());
+        let mut near = Vec::new();
         for at in &index.times {
             let place = index.place(*at);
-            if place.call >= self.wanted.call || out.len() > 4 * MOST {
+            if place.call >= self.wanted.call {
                 continue;
             }
             let Some(Value::String(found)) = self.leaf(place) else { continue };
@@ -373,12 +395,17 @@ impl Search<'_> {
                         (add_minutes as fn(Expr, i64) -> Expr, minutes, cost)
                     }),
             };
-            let Some((make, amount, cost)) = moved else { continue };
+            if let Some((make, amount, cost)) = moved {
+                near.push((place, make, amount, cost + self.distance(place)));
+            }
+        }
+        near.sort_by(|a, b| a.3.total_cmp(&b.3));
+        for (place, make, amount, cost) in near.into_iter().take(MOST_PLACES) {
             let form = if kind == TimeKind::Date { TimeForm::Date } else { TimeForm::Time };
             for Way { expr, cost: way } in self.reach(place) {
                 let expr = Expr::Time { of: Box::new(make(expr, amount)), form };
                 if self.gives(&expr, self.wanted.value) {
-                    let cost = 4.0 + cost + way + many + self.distance(place);
+                    let cost = 4.0 + cost + way + many;
                     out.push(Candidate { expr, cost, origin: Origin::Result, place: Some(place.clone()) });
                 }
             }
