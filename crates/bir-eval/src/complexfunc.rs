@@ -50,8 +50,14 @@ struct Gold {
 }
 
 /// Measures the set.
-pub(crate) fn measure(path: &Path, groups: Groups, verbose: bool, table: &mut Table) -> Result<(), SetError> {
-    let groups = load(path, groups)?;
+pub(crate) fn measure(
+    path: &Path,
+    groups: Groups,
+    every: usize,
+    verbose: bool,
+    table: &mut Table,
+) -> Result<(), SetError> {
+    let groups = load(path, groups, every)?;
     let mut times = Vec::new();
     one_run(&groups, verbose, &mut times, table);
     three_runs(&groups, verbose, table);
@@ -60,7 +66,7 @@ pub(crate) fn measure(path: &Path, groups: Groups, verbose: bool, table: &mut Ta
     Ok(())
 }
 
-fn load(path: &Path, take: Groups) -> Result<Vec<Vec<Task>>, SetError> {
+fn load(path: &Path, take: Groups, every: usize) -> Result<Vec<Vec<Task>>, SetError> {
     let bytes = wheel::read(path, MEMBER)?;
     let read: Value = serde_json::from_slice(&bytes).map_err(|error| SetError::Form(error.to_string()))?;
     let Value::Array(tasks) = read else { return Err(SetError::Form("no list of tasks".into())) };
@@ -70,7 +76,13 @@ fn load(path: &Path, take: Groups) -> Result<Vec<Vec<Task>>, SetError> {
             read_task(task).ok_or_else(|| SetError::Form("a task has not the members".into()))?;
         groups.entry(sequence).or_default().push(task);
     }
-    Ok(groups.into_values().enumerate().filter(|(n, _)| take.take(*n)).map(|(_, group)| group).collect())
+    Ok(groups
+        .into_values()
+        .enumerate()
+        .filter(|(n, _)| take.take(*n))
+        .map(|(_, group)| group)
+        .step_by(every)
+        .collect())
 }
 
 fn read_task(mut task: Value) -> Option<(Vec<String>, Task)> {
@@ -255,11 +267,11 @@ fn three_runs(groups: &[Vec<Task>], verbose: bool, table: &mut Table) {
     let mut missing = Kinds::default();
     for group in groups {
         for n in 0..group.len() {
-            let traces: Vec<Trace> = [vec![n], nearest(group, n, n)]
+            let traces: Vec<&Trace> = [vec![n], nearest(group, n, n)]
                 .concat()
                 .into_iter()
                 .take(3)
-                .map(|n| group[n].trace.clone())
+                .map(|n| &group[n].trace)
                 .collect();
             let Some(found) = calculate(&traces) else { continue };
             tasks += 1;
@@ -269,6 +281,22 @@ fn three_runs(groups: &[Vec<Task>], verbose: bool, table: &mut Table) {
             fully += usize::from(whole && found.agreeing.len() == 3);
             for leaf in found.unexplained() {
                 missing.add(format!("{}.{}", found.scenario.steps[leaf.step].tool, key_of(&leaf.path)));
+                let values: Vec<String> = found
+                    .agreeing
+                    .iter()
+                    .filter_map(|n| traces[*n].calls[leaf.step].input.pointer(&pointer(&leaf.path)))
+                    .map(Value::to_string)
+                    .collect();
+                note(
+                    verbose,
+                    &format!(
+                        "three: {}.{} {}\n      {}",
+                        found.scenario.steps[leaf.step].tool,
+                        key_of(&leaf.path),
+                        values.join(" | "),
+                        traces.iter().map(|trace| trace.prompt.as_str()).collect::<Vec<_>>().join("\n      ")
+                    ),
+                );
             }
             if !found.verification.passed(found.agreeing.len()) {
                 missing.add("verification failed");
@@ -341,11 +369,11 @@ fn by_others(group: &[Task], n: usize) -> Outcome {
     let mut reasons = Vec::new();
     let mut outcomes = Vec::new();
     for pattern in nearest(group, n, n).into_iter().take(MOST_PATTERNS) {
-        let traces: Vec<Trace> = [vec![pattern], nearest(group, pattern, n)]
+        let traces: Vec<&Trace> = [vec![pattern], nearest(group, pattern, n)]
             .concat()
             .into_iter()
             .take(MOST_RUNS)
-            .map(|n| group[n].trace.clone())
+            .map(|n| &group[n].trace)
             .collect();
         let Some(found) = calculate(&traces) else { continue };
         let Some(params) = found.read(&task.trace.prompt, &task.trace.clock) else {
@@ -376,7 +404,12 @@ fn run(found: &Calculation, trace: &Trace, params: &Map<String, Value>) -> Outco
     for (n, (step, call)) in found.scenario.steps.iter().zip(&trace.calls).enumerate() {
         let input = match found.scenario.input(n, params, &kept, &now) {
             Ok(input) => input,
-            Err(why) => return Outcome::Abstains(why.to_string()),
+            Err(why) => {
+                let leaf = found.unexplained().find(|leaf| leaf.step == n);
+                let at =
+                    leaf.map_or_else(String::new, |leaf| format!(" ({}.{})", step.tool, key_of(&leaf.path)));
+                return Outcome::Abstains(format!("{why}{at}"));
+            }
         };
         if step.confidence() < Confidence::Medium {
             return Outcome::Abstains("a leaf of low confidence".into());

@@ -45,6 +45,8 @@ struct Args {
     groups: Groups,
     json: bool,
     verbose: bool,
+    /// Of the groups only every so many, for a quick look.
+    every: usize,
 }
 
 fn main() -> ExitCode {
@@ -55,7 +57,9 @@ fn main() -> ExitCode {
     let mut table = Table::default();
     for (set, path) in &args.sets {
         let done = match set.as_str() {
-            "complexfuncbench" => complexfunc::measure(path, args.groups, args.verbose, &mut table),
+            "complexfuncbench" => {
+                complexfunc::measure(path, args.groups, args.every, args.verbose, &mut table)
+            }
             other => return fail(&format!("the set `{other}` is not known; usage: {USAGE}")),
         };
         if let Err(why) = done {
@@ -70,7 +74,7 @@ fn main() -> ExitCode {
 }
 
 fn args(mut given: impl Iterator<Item = String>) -> Result<Args, String> {
-    let mut args = Args { sets: Vec::new(), groups: Groups::Dev, json: false, verbose: false };
+    let mut args = Args { sets: Vec::new(), groups: Groups::Dev, json: false, verbose: false, every: 1 };
     while let Some(arg) = given.next() {
         let mut value = |what: &str| given.next().ok_or_else(|| format!("`{arg}` needs {what}"));
         match arg.as_str() {
@@ -88,6 +92,10 @@ fn args(mut given: impl Iterator<Item = String>) -> Result<Args, String> {
                 };
             }
             "--json" => args.json = true,
+            "--every" => {
+                let every = value("a number")?.parse().ok().filter(|every| *every > 0);
+                args.every = every.ok_or("`--every` needs a number above 0")?;
+            }
             "--verbose" => args.verbose = true,
             other => return Err(format!("`{other}` is not known")),
         }

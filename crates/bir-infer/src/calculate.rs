@@ -17,6 +17,7 @@ use bir_plan::scenario::{Scenario, Step};
 use bir_plan::template::{Confidence, Leaf, Origin, Template};
 use bir_plan::trace::Trace;
 use serde_json::{Map, Value};
+use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 
 /// What was calculated.
@@ -106,8 +107,9 @@ fn is_harmless(edit: &Edit) -> bool {
 
 /// Calculates a scenario. The first run is its pattern; None: there is no run.
 #[must_use]
-pub fn calculate(traces: &[Trace]) -> Option<Calculation> {
-    let unified = unify(traces)?;
+pub fn calculate<T: Borrow<Trace>>(traces: &[T]) -> Option<Calculation> {
+    let traces: Vec<&Trace> = traces.iter().map(Borrow::borrow).collect();
+    let unified = unify(&traces)?;
     let runs = unified.agreeing.len();
     let choices: Vec<Option<Choice>> = unified
         .leaves
@@ -204,7 +206,7 @@ pub fn calculate(traces: &[Trace]) -> Option<Calculation> {
         used,
         edits,
     };
-    calculation.verification = verify(&calculation, traces);
+    calculation.verification = verify(&calculation, &traces);
     Some(calculation)
 }
 

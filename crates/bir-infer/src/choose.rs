@@ -1,7 +1,7 @@
 //! Which of its explanations a leaf gets, which others have to agree with it, and how much that is trusted.
 
 use crate::explain::Explained;
-use crate::witness::{Candidate, may_be_constant, surprise};
+use crate::witness::{COINCIDENCE, Candidate, may_be_constant, surprise};
 use bir_plan::expr::{Expr, Selector};
 use bir_plan::template::{Confidence, Origin};
 
@@ -9,8 +9,6 @@ use bir_plan::template::{Confidence, Origin};
 const MARGIN: f64 = 8.0;
 /// So many others have to agree.
 const MOST_OTHERS: usize = 12;
-/// A constant of fewer bits than this is more likely a constant than copied from anywhere, unless the names say otherwise.
-const COINCIDENCE: f64 = 12.0;
 
 /// In so many runs the same, and a value is taken for a constant whatever it looks like.
 const FIXED: usize = 3;
@@ -25,14 +23,15 @@ pub(crate) struct Choice {
 
 /// From the explanations that are left. `runs`: in so many runs they hold; `varied`: the value was not the same in all of them.
 pub(crate) fn choose(leaf: &Explained, runs: usize, varied: bool) -> Option<Choice> {
-    let weak = surprise(&leaf.value, leaf.listed) < COINCIDENCE;
+    // A name, a day or an id is not always the same, however short it is to say so.
+    let constant_like = may_be_constant(&leaf.value, leaf.listed);
+    let weak = constant_like && surprise(&leaf.value, leaf.listed) < COINCIDENCE;
     let constant = leaf.candidates.iter().find(|candidate| candidate.origin == Origin::Constant);
     let likely = |candidate: &&Candidate| {
         // A small number or a short word stands everywhere.
-        varied || !weak || candidate.origin != Origin::Result || candidate.cost < 6.0
+        varied || !weak || candidate.origin != Origin::Result || candidate.cost < 10.0
     };
-    // A name, a day or an id is not always the same, however short it is to say so.
-    let fixed = runs >= FIXED || may_be_constant(&leaf.value, leaf.listed);
+    let fixed = runs >= FIXED || constant_like;
     let best = leaf
         .candidates
         .iter()

@@ -15,12 +15,14 @@ pub(crate) struct Place {
 }
 
 /// The leaves of all results of a run by their values.
-pub(crate) struct Index {
+pub(crate) struct Index<'t> {
     by_text: HashMap<String, Vec<u32>>,
     by_folded: HashMap<String, Vec<u32>>,
     by_number: HashMap<u64, Vec<u32>>,
     /// Texts that begin with a date or a time.
-    pub(crate) times: Vec<u32>,
+    pub(crate) times: Vec<(u32, &'t str)>,
+    /// All texts.
+    pub(crate) texts: Vec<(u32, &'t str)>,
     places: Vec<Place>,
     key_words: HashMap<String, Vec<String>>,
 }
@@ -32,13 +34,14 @@ const MOST_PLACES: usize = 64;
 /// So many leaves of a run.
 const MOST: usize = 400_000;
 
-impl Index {
-    pub(crate) fn new(calls: &[Call]) -> Self {
+impl<'t> Index<'t> {
+    pub(crate) fn new(calls: &'t [Call]) -> Self {
         let mut index = Self {
             by_text: HashMap::new(),
             by_folded: HashMap::new(),
             by_number: HashMap::new(),
             times: Vec::new(),
+            texts: Vec::new(),
             places: Vec::new(),
             key_words: HashMap::new(),
         };
@@ -56,7 +59,7 @@ impl Index {
         index
     }
 
-    fn add(&mut self, place: Place, leaf: &Value) {
+    fn add(&mut self, place: Place, leaf: &'t Value) {
         let Ok(at) = u32::try_from(self.places.len()) else { return };
         for step in &place.path {
             if let At::Key(key) = step
@@ -69,12 +72,13 @@ impl Index {
             if text.len() > LONGEST {
                 return;
             }
+            self.texts.push((at, text));
             push(self.by_text.entry(text.clone()).or_default(), at);
             if text.len() <= 200 {
                 push(self.by_folded.entry(folded(text)).or_default(), at);
             }
             if looks_like_time(text) {
-                self.times.push(at);
+                self.times.push((at, text));
             }
         }
         if let Some(number) = as_number(leaf) {
@@ -156,7 +160,8 @@ mod tests {
                 truncated: false,
             },
         };
-        let index = Index::new(&[call]);
+        let calls = [call];
+        let index = Index::new(&calls);
         assert_eq!(index.equal(&json!("12")).len(), 2);
         assert_eq!(index.equal(&json!(12)).len(), 2);
         assert_eq!(index.equal(&json!("[redacted:key:0123456789ab]")).len(), 0);

@@ -30,6 +30,10 @@ pub(crate) fn likeness(argument: &[String], path: &[Vec<String>]) -> f64 {
     if argument == last.as_slice() {
         return 1.0;
     }
+    // `vehicle_id` is nearly the name of `vehicle.id`.
+    if path.len() >= 2 && path[path.len() - 2].iter().chain(last).eq(argument.iter()) {
+        return 0.95;
+    }
     let mut score = 0.0;
     if last.last().is_some_and(|word| alike(word, kind)) {
         score += 0.5;

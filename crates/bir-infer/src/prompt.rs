@@ -126,3 +126,9 @@ pub(crate) fn typed(text: &str, clock: &Clock) -> Vec<Entity> {
     found.sort_by_key(|entity| (entity.span.start, entity.span.end));
     found
 }
+
+/// Where names stand.
+pub(crate) fn names(text: &str, clock: &Clock) -> Vec<Range<usize>> {
+    let found = bir_entity::find(text, clock, &Vocabulary::default());
+    found.into_iter().filter(|entity| entity.kind == Kind::Name).map(|entity| entity.span).collect()
+}

@@ -15,7 +15,7 @@ const MOST_FIELDS: usize = 120;
 const LONGEST: usize = 2_000;
 
 /// What the element of a list with one element costs, in bits.
-const ONLY_ONE: f64 = 3.0;
+const ONLY_ONE: f64 = 5.5;
 
 /// A way to a value, and how much it costs to say it, in bits.
 #[derive(Debug, Clone)]
@@ -88,11 +88,11 @@ fn reached(expr: &Expr, path: &[At]) -> Expr {
 fn selectors(list: &[Value], index: usize, whole: bool, said: Said<'_>) -> Vec<(Selector, f64)> {
     #[expect(clippy::cast_precision_loss, reason = "lists are shorter than 2^52")]
     let place = (index as f64 + 1.0).log2();
-    let mut out = vec![(Selector::Nth(index), 6.0 + place)];
+    let mut out = vec![(Selector::Nth(index), ONLY_ONE + 5.0 + place)];
     if index == 0 {
         out = vec![(Selector::First, ONLY_ONE + 1.0)];
     } else if whole && index + 1 == list.len() {
-        out.push((Selector::Last, 5.0));
+        out.push((Selector::Last, ONLY_ONE + 4.0));
     }
     if list.len() > LONGEST {
         return out;
@@ -116,8 +116,8 @@ fn selectors(list: &[Value], index: usize, whole: bool, said: Said<'_>) -> Vec<(
                 }
                 // Where all are equal, it says nothing.
                 match (smallest, largest) {
-                    (true, false) => out.push((Selector::Min(path), 4.0)),
-                    (false, true) => out.push((Selector::Max(path), 4.0)),
+                    (true, false) => out.push((Selector::Min(path), ONLY_ONE + 3.0)),
+                    (false, true) => out.push((Selector::Max(path), ONLY_ONE + 3.0)),
                     _ => {}
                 }
             }
@@ -125,7 +125,10 @@ fn selectors(list: &[Value], index: usize, whole: bool, said: Said<'_>) -> Vec<(
                 let first = others().find(|(_, other)| *other == Some(value)).map(|(n, _)| n);
                 let all = list.iter().all(|other| at(other, &path) == Some(value));
                 if first == Some(index) && !all {
-                    out.push((Selector::FirstThat(test(Op::Equal, Expr::Const(value.clone()))), 3.0));
+                    out.push((
+                        Selector::FirstThat(test(Op::Equal, Expr::Const(value.clone()))),
+                        ONLY_ONE + 2.0,
+                    ));
                 }
             }
             Value::String(text) if text.len() <= 80 => {
@@ -137,9 +140,9 @@ fn selectors(list: &[Value], index: usize, whole: bool, said: Said<'_>) -> Vec<(
                 }
                 let by = |test| if only { Selector::Only(test) } else { Selector::FirstThat(test) };
                 if let Some(with) = said(text) {
-                    out.push((by(test(Op::SameText, with)), 2.0));
+                    out.push((by(test(Op::SameText, with)), ONLY_ONE + 1.0));
                 } else if is_label(text) {
-                    out.push((by(test(Op::Equal, Expr::Const(value.clone()))), 6.5));
+                    out.push((by(test(Op::Equal, Expr::Const(value.clone()))), ONLY_ONE + 5.5));
                 }
             }
             _ => {}

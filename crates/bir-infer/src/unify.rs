@@ -35,8 +35,8 @@ pub(crate) struct Unified<'t> {
 }
 
 /// Explains the first run, and keeps what the others agree with.
-pub(crate) fn unify(traces: &[Trace]) -> Option<Unified<'_>> {
-    let first = traces.first()?;
+pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
+    let first = *traces.first()?;
     let run = Run::new(first);
     let mut leaves = explain(&run);
     let drafts = run.prompt.drafts();

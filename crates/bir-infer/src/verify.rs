@@ -33,7 +33,7 @@ impl Verification {
     }
 }
 
-pub(crate) fn verify(calculation: &Calculation, traces: &[Trace]) -> Verification {
+pub(crate) fn verify(calculation: &Calculation, traces: &[&Trace]) -> Verification {
     let mut out = Verification::default();
     for n in &calculation.agreeing {
         let Some(trace) = traces.get(*n) else { continue };

@@ -25,6 +25,7 @@ fn children(expr: &Expr, visit: &mut impl FnMut(&Expr)) {
         | Expr::Url { of, .. }
         | Expr::Json { of, .. }
         | Expr::Map { of, .. }
+        | Expr::Amount { of, .. }
         | Expr::Len(of) => visit(of),
         Expr::Pick { from, by, .. } => {
             visit(from);
@@ -63,6 +64,7 @@ pub(crate) fn replaced(expr: &Expr, change: &mut impl FnMut(&Expr) -> Option<Exp
         | Expr::Url { of, .. }
         | Expr::Json { of, .. }
         | Expr::Map { of, .. }
+        | Expr::Amount { of, .. }
         | Expr::Len(of) => inner(of),
         Expr::Pick { from, by, .. } => {
             inner(from);

@@ -8,7 +8,7 @@ use crate::leaves::is_redacted;
 use crate::names;
 use crate::prompt::Prompt;
 use crate::select::{Way, ways};
-use bir_entity::Kind;
+use bir_entity::{Entity, Kind};
 use bir_plan::expr::{At, Case, Expr, Path, Scope, TimeForm, Type, Unit, as_number, eval, shown, view};
 use bir_plan::template::Origin;
 use bir_plan::trace::{Call, Output, Trace};
@@ -19,6 +19,8 @@ use std::collections::HashMap;
 pub(crate) const MOST_CALLS: usize = 200;
 /// So many places of a value are looked at, those with the likest names first.
 const MOST_PLACES: usize = 16;
+/// A value of fewer bits than this stands somewhere by coincidence.
+pub(crate) const COINCIDENCE: f64 = 12.0;
 /// What a further place of the same value in the same result costs, in bits.
 const ECHO: f64 = 0.3;
 /// So many explanations of one value are kept.
@@ -38,7 +40,7 @@ pub(crate) struct Candidate {
 pub(crate) struct Run<'t> {
     pub(crate) calls: &'t [Call],
     pub(crate) prompt: Prompt<'t>,
-    pub(crate) index: Index,
+    pub(crate) index: Index<'t>,
     /// `2026-11-30T08:00`.
     pub(crate) today: String,
     /// Its results, by [`result_key`].
@@ -129,9 +131,8 @@ pub(crate) fn surprise(value: &Value, listed: bool) -> f64 {
             if size.fract() == 0.0 { (size.abs() + 2.0).log2() * 2.0 } else { 30.0 }
         }
         Value::String(text) => {
-            #[expect(clippy::cast_precision_loss, reason = "beyond a few bytes it is large anyway")]
-            let long = text.len().min(64) as f64;
-            if text.is_empty() { 1.0 } else { 3.0 + 1.5 * long }
+            let letter = |c: char| if c.is_ascii_digit() { 3.0 } else { 1.5 };
+            1.0 + text.chars().take(64).map(letter).sum::<f64>()
         }
         Value::Array(_) | Value::Object(_) => 2.0,
     }
@@ -283,6 +284,12 @@ impl Search<'_> {
                 }
             }
         }
+        if let Value::Number(number) = value
+            && surprise(value, false) > COINCIDENCE
+            && let Some(words) = number.as_f64().and_then(|number| prompt.words(&shown(number)))
+        {
+            push(Expr::To { of: Box::new(words), to: Type::Number }, 3.0);
+        }
         for entity in &prompt.typed {
             match entity.kind {
                 Kind::Date | Kind::Time => {
@@ -303,12 +310,7 @@ impl Search<'_> {
                     let plain = entity.kind == Kind::Number;
                     let number = if plain { Some(&entity.normal) } else { entity.normal.get("number") };
                     let Some(number) = number else { continue };
-                    let of = prompt.entity(entity);
-                    let of = if plain {
-                        of
-                    } else {
-                        Expr::Get { of: Box::new(of), path: vec![At::Key("number".into())] }
-                    };
+                    let of = number_of(prompt, entity);
                     if let Some(expr) = typed(of, number, value) {
                         let near = self.near(entity.span.end, entity.span.start);
                         push(
@@ -349,6 +351,65 @@ impl Search<'_> {
         })
     }
 
+    /// Days and times of the prompt, later by what the prompt says.
+    fn later_by(&self, text: &str, out: &mut Vec<Candidate>) {
+        let typed = &self.run.prompt.typed;
+        let of_kind = |kind: Kind| typed.iter().filter(move |entity| entity.kind == kind).take(6);
+        let add = |of: Expr, amount: Expr, unit: Unit| Expr::Add {
+            of: Box::new(of),
+            amount: Box::new(amount),
+            unit,
+        };
+        let by = |entity: &Entity, unit: Unit| match entity.kind {
+            Kind::Number => self.run.prompt.entity(entity),
+            _ => Expr::Amount { of: Box::new(self.run.prompt.entity(entity)), unit },
+        };
+        let mut push = |expr: Expr, cost: f64| {
+            if self.gives(&expr, self.wanted.value) {
+                out.push(Candidate { expr, cost, origin: Origin::Prompt, place: None });
+            }
+        };
+        let lengths: Vec<&Entity> = of_kind(Kind::Duration).collect();
+        let counts: Vec<&Entity> = of_kind(Kind::Number).collect();
+        match time_kind(text) {
+            Some(TimeKind::Date) => {
+                for day in of_kind(Kind::Date) {
+                    let from = || self.run.prompt.entity(day);
+                    for (n, length) in lengths.iter().enumerate() {
+                        push(add(from(), by(length, Unit::Days), Unit::Days), 5.0);
+                        for second in &lengths[n + 1..] {
+                            let first = add(from(), by(length, Unit::Days), Unit::Days);
+                            push(add(first, by(second, Unit::Days), Unit::Days), 8.0);
+                        }
+                        for time in of_kind(Kind::Time) {
+                            let both = Expr::Concat(vec![
+                                from(),
+                                Expr::Const("T".into()),
+                                self.run.prompt.entity(time),
+                            ]);
+                            let later = add(both, by(length, Unit::Minutes), Unit::Minutes);
+                            push(Expr::Time { of: Box::new(later), form: TimeForm::Date }, 7.0);
+                        }
+                    }
+                    for count in &counts {
+                        push(add(from(), by(count, Unit::Days), Unit::Days), 9.0);
+                    }
+                }
+            }
+            Some(TimeKind::Time) => {
+                for time in of_kind(Kind::Time) {
+                    for length in &lengths {
+                        push(
+                            add(self.run.prompt.entity(time), by(length, Unit::Minutes), Unit::Minutes),
+                            6.0,
+                        );
+                    }
+                }
+            }
+            None => {}
+        }
+    }
+
     /// A day of the prompt, or today, some days before or after.
     fn later(&self, of: Expr, from: &Value, wanted: &str) -> Option<(Expr, f64)> {
         let Value::String(from) = from else { return None };
@@ -365,16 +426,13 @@ impl Search<'_> {
     /// Days and times of results, in other forms or moved; and the clock.
     fn times(&self, text: &str, out: &mut Vec<Candidate>) {
         let Some(kind) = time_kind(text) else { return };
+        self.later_by(text, out);
         let index = &self.run.index;
         let many = rarity(index.times.len());
         let mut near = Vec::new();
-        for at in &index.times {
+        for (at, found) in &index.times {
             let place = index.place(*at);
-            if place.call >= self.wanted.call {
-                continue;
-            }
-            let Some(Value::String(found)) = self.leaf(place) else { continue };
-            if found == text {
+            if place.call >= self.wanted.call || *found == text {
                 continue;
             }
             let moved: Option<(fn(Expr, i64) -> Expr, i64, f64)> = match kind {
@@ -403,6 +461,22 @@ impl Search<'_> {
         for (place, make, amount, cost) in near.into_iter().take(MOST_PLACES) {
             let form = if kind == TimeKind::Date { TimeForm::Date } else { TimeForm::Time };
             for Way { expr, cost: way } in self.reach(place) {
+                for length in
+                    self.run.prompt.typed.iter().filter(|entity| entity.kind == Kind::Duration).take(4)
+                {
+                    let (unit, sign) =
+                        (if kind == TimeKind::Date { Unit::Days } else { Unit::Minutes }, amount.signum());
+                    let by = Expr::Amount { of: Box::new(self.run.prompt.entity(length)), unit };
+                    if sign <= 0 {
+                        continue;
+                    }
+                    let later = Expr::Add { of: Box::new(expr.clone()), amount: Box::new(by), unit };
+                    let expr = Expr::Time { of: Box::new(later), form };
+                    if self.gives(&expr, self.wanted.value) {
+                        let cost = 4.0 + cost - 4.0 + way + many;
+                        out.push(Candidate { expr, cost, origin: Origin::Mixed, place: Some(place.clone()) });
+                    }
+                }
                 let expr = Expr::Time { of: Box::new(make(expr, amount)), form };
                 if self.gives(&expr, self.wanted.value) {
                     let cost = 4.0 + cost + way + many;
@@ -477,37 +551,28 @@ impl Search<'_> {
         if text.len() < 4 || text.len() > 200 {
             return;
         }
-        for (call, made) in self.run.calls.iter().enumerate().take(self.wanted.call) {
-            let Output::Value { value, .. } = &made.output else { continue };
-            for (path, leaf) in crate::leaves::leaves(value) {
-                let Value::String(whole) = leaf else { continue };
-                if whole.len() <= text.len() || whole.len() > 2_000 || is_redacted(whole) {
-                    continue;
+        for (number, whole) in &self.run.index.texts {
+            let place = self.run.index.place(*number);
+            if place.call >= self.wanted.call || whole.len() <= text.len() || whole.len() > 2_000 {
+                continue;
+            }
+            let Some(at) = whole.find(text) else { continue };
+            let (before, behind) = (&whole[..at], &whole[at + text.len()..]);
+            let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+            if !edge(before.chars().next_back()) || !edge(behind.chars().next()) {
+                continue;
+            }
+            let after: String = before.chars().next_back().into_iter().collect();
+            let until: String = behind.chars().next().into_iter().collect();
+            for Way { expr, cost } in self.reach(place).into_iter().take(4) {
+                let expr = Expr::Cut { of: Box::new(expr), after: after.clone(), before: until.clone() };
+                if self.gives(&expr, self.wanted.value) {
+                    let cost = 12.0 + cost + self.distance(place);
+                    out.push(Candidate { expr, cost, origin: Origin::Result, place: Some(place.clone()) });
                 }
-                let Some(at) = whole.find(text) else { continue };
-                let place = Place { call, path };
-                let (before, behind) = (&whole[..at], &whole[at + text.len()..]);
-                let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
-                if !edge(before.chars().next_back()) || !edge(behind.chars().next()) {
-                    continue;
-                }
-                let after: String = before.chars().next_back().into_iter().collect();
-                let until: String = behind.chars().next().into_iter().collect();
-                for Way { expr, cost } in self.reach(&place).into_iter().take(4) {
-                    let expr = Expr::Cut { of: Box::new(expr), after: after.clone(), before: until.clone() };
-                    if self.gives(&expr, self.wanted.value) {
-                        let cost = 12.0 + cost + self.distance(&place);
-                        out.push(Candidate {
-                            expr,
-                            cost,
-                            origin: Origin::Result,
-                            place: Some(place.clone()),
-                        });
-                    }
-                }
-                if out.len() > MOST {
-                    return;
-                }
+            }
+            if out.len() > MOST {
+                return;
             }
         }
     }
@@ -515,6 +580,16 @@ impl Search<'_> {
     /// Whether an expression gives a value in this run.
     fn gives(&self, expr: &Expr, value: &Value) -> bool {
         gives(self.run, expr, value)
+    }
+}
+
+/// The number that an entity of the prompt is.
+fn number_of(prompt: &Prompt<'_>, entity: &Entity) -> Expr {
+    let of = prompt.entity(entity);
+    if entity.kind == Kind::Number {
+        of
+    } else {
+        Expr::Get { of: Box::new(of), path: vec![At::Key("number".into())] }
     }
 }
 

@@ -9,7 +9,7 @@
 //! The reading with the fewest edits wins. If there is another one with as few edits and other words in a place, nobody knows which is
 //! meant, and that place has no words.
 
-use crate::prompt::typed;
+use crate::prompt::{names, typed};
 use bir_entity::{Clock, Entity, Kind};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -115,6 +115,8 @@ impl Wording {
     pub fn new(prompt: &str, clock: &Clock, texts: &[Range<usize>]) -> Self {
         let mut texts: Vec<_> = texts.to_vec();
         texts.sort_by_key(|span| (std::cmp::Reverse(span.len()), span.start));
+        // Names that go nowhere are other ones in other prompts all the same.
+        texts.extend(names(prompt, clock));
         let mut places: Vec<Place> = Vec::new();
         let free = |places: &[Place], span: &Range<usize>| {
             places.iter().all(|other| span.end <= other.span.start || other.span.end <= span.start)
@@ -227,8 +229,11 @@ impl Table<'_> {
             None => {}
             Some(Item::Fixed(fixed)) => {
                 out.push((i + 1, j, cost_of(fixed)));
-                if self.tokens.get(j).is_some_and(|token| token.lower == fixed.lower) {
-                    out.push((i + 1, j + 1, 0));
+                match self.tokens.get(j) {
+                    Some(token) if token.lower == fixed.lower => out.push((i + 1, j + 1, 0)),
+                    // Another word instead of this one is less than one more and one less.
+                    Some(token) => out.push((i + 1, j + 1, cost_of(fixed) + cost_of(token) - 1)),
+                    None => {}
                 }
             }
             Some(Item::Text { fill, .. }) => {

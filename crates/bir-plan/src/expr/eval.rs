@@ -155,6 +155,10 @@ fn make(expr: &Expr, scope: &Scope<'_>) -> Result<Value, EvalError> {
             let found = cases.iter().find(|(from, _)| same(from, &value));
             found.map(|(_, to)| to.clone()).ok_or(EvalError::Type("it is none of the known words"))
         }
+        Expr::Amount { of, unit } => {
+            let amount = time::amount(&text_of(of, scope)?, *unit);
+            amount.map(Value::from).ok_or(EvalError::Type("it is no length of time of that unit"))
+        }
         Expr::Len(of) => match &*view(of, scope)? {
             Value::Array(list) => Ok(list.len().into()),
             _ => Err(EvalError::Type("it is no list")),
