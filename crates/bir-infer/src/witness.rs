@@ -393,6 +393,10 @@ impl Search<'_> {
                     }
                     for count in &counts {
                         push(add(from(), by(count, Unit::Days), Unit::Days), 9.0);
+                        for length in &lengths {
+                            let first = add(from(), by(count, Unit::Days), Unit::Days);
+                            push(add(first, by(length, Unit::Days), Unit::Days), 11.0);
+                        }
                     }
                 }
             }
