@@ -99,10 +99,9 @@ impl Calculation {
     }
 }
 
-/// Signs, and articles.
+/// A comma more.
 fn is_harmless(edit: &Edit) -> bool {
-    edit.items.start == edit.items.end
-        && edit.words.split(' ').all(|word| word.chars().all(|c| matches!(c, ',' | '.' | '!')))
+    edit.items.start == edit.items.end && edit.words == ","
 }
 
 /// Calculates a scenario. The first run is its pattern; None: there is no run.
@@ -125,11 +124,14 @@ pub fn calculate<T: Borrow<Trace>>(traces: &[T]) -> Option<Calculation> {
         let (made, source) = match choice {
             Some(choice) => {
                 let mut lower = |expr: &Expr| rename(&keeps.lower(expr), &names);
+                // Whether this call has these arguments was not the same in runs of the same words.
+                let doubted = unified.doubtful.contains(&leaf.call);
+                let confidence = if doubted { Confidence::Low } else { choice.confidence };
                 let made = Leaf {
                     expr: lower(&choice.best.expr),
                     also: choice.also.iter().map(lower).collect(),
                     origin: choice.best.origin,
-                    confidence: choice.confidence,
+                    confidence,
                 };
                 let source = choice.best.place.as_ref().map(|place| Source {
                     step: place.call,

@@ -4,9 +4,12 @@ use crate::explain::Explained;
 use crate::witness::{COINCIDENCE, Candidate, may_be_constant, surprise};
 use bir_plan::expr::{Expr, Selector};
 use bir_plan::template::{Confidence, Origin};
+use serde_json::Value;
 
 /// Explanations that cost so much more than the best one, in bits, are not asked.
 const MARGIN: f64 = 8.0;
+const MARGIN_OF_SEVERAL: f64 = 24.0;
+const MOST_OF_SEVERAL: usize = 32;
 /// So many others have to agree.
 const MOST_OTHERS: usize = 12;
 
@@ -39,14 +42,17 @@ pub(crate) fn choose(leaf: &Explained, runs: usize, varied: bool) -> Option<Choi
         .filter(|candidate| fixed || candidate.origin != Origin::Constant)
         .min_by(|a, b| a.cost.total_cmp(&b.cost))?;
     let is_constant = best.origin == Origin::Constant;
+    // What further runs have left over is likelier than it was.
+    let (margin, most) = if runs > 1 { (MARGIN_OF_SEVERAL, MOST_OF_SEVERAL) } else { (MARGIN, MOST_OTHERS) };
     let others = leaf.candidates.iter().filter(|other| {
         other.expr != best.expr
-            && other.cost <= best.cost + MARGIN
+            && other.cost <= best.cost + margin
             && other.origin != Origin::Constant
             && (!is_constant || other.origin == Origin::Prompt)
     });
-    let also = others.filter(likely).take(MOST_OTHERS).map(|other| other.expr.clone()).collect();
+    let also = others.filter(likely).take(most).map(|other| other.expr.clone()).collect();
     let confidence = match (runs, varied) {
+        _ if is_invented(&best.expr) => Confidence::Low,
         (2.., true) => Confidence::High,
         (2.., false) => Confidence::Medium,
         _ if is_chancy(&best.expr) || best.cost > constant.map_or(f64::MAX, |constant| constant.cost) => {
@@ -55,6 +61,19 @@ pub(crate) fn choose(leaf: &Explained, runs: usize, varied: bool) -> Option<Choi
         _ => Confidence::Medium,
     };
     Some(Choice { best: best.clone(), also, confidence })
+}
+
+/// A part of it stands nowhere: it is what a model knew, and nobody knows when it does.
+fn is_invented(expr: &Expr) -> bool {
+    let mut invented = false;
+    crate::walk::each(expr, &mut |part| {
+        if let Expr::Concat(parts) = part {
+            invented |= parts.iter().any(|part| {
+                matches!(part, Expr::Const(Value::String(text)) if text.chars().filter(|c| c.is_alphanumeric()).count() > 1)
+            });
+        }
+    });
+    invented
 }
 
 /// One run does not show why this element, or why so much later.

@@ -15,6 +15,8 @@ use std::ops::Range;
 
 /// Explanations that cost so much more than the best one, in bits, make no place in a wording.
 const MARGIN: f64 = 8.0;
+/// Calls behind this many are taken in their order.
+const MOST_ARRANGED: usize = 12;
 /// A prompt whose cheapest reading has more edits is another task.
 const MOST_EDITS: usize = 4;
 
@@ -32,6 +34,8 @@ pub(crate) struct Unified<'t> {
     pub(crate) seen: Vec<Vec<Value>>,
     /// In what else their prompts differ.
     pub(crate) edits: Vec<Edit>,
+    /// Steps that had other arguments in a run of the same words.
+    pub(crate) doubtful: Vec<usize>,
 }
 
 /// Explains the first run, and keeps what the others agree with.
@@ -55,13 +59,19 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
         .skip(1)
         .filter_map(|(n, trace)| Other::new(n, trace, first, &wording, &drafts))
         .collect();
+    let mut doubtful = Vec::new();
     others.sort_by_key(|other| other.edits.len());
-    for other in &others {
+    for other in &mut others {
+        other.arrange(&leaves);
+        let odd = other.odd(run.calls);
+        if !odd.is_empty() {
+            // Other words may have asked for other arguments, the same words have not.
+            if other.edits.is_empty() {
+                doubtful.extend(odd);
+            }
+            continue;
+        }
         let kept: Vec<Vec<usize>> = leaves.iter().map(|leaf| other.keeps(leaf)).collect();
-        let lost = |leaf: &Explained, kept: &[usize]| {
-            // What nothing but a constant explains may change from run to run.
-            kept.is_empty() && leaf.candidates.iter().any(|candidate| candidate.origin != Origin::Constant)
-        };
         // A prompt that says the same but for its places is the same task, and what does not hold there does not hold. One that says
         // something else besides may be another task.
         if !other.edits.is_empty() && leaves.iter().zip(&kept).any(|(leaf, kept)| lost(leaf, kept)) {
@@ -82,7 +92,12 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
         }
     }
     agreeing.sort_unstable();
-    Some(Unified { run, leaves, varied, wording, drafts, agreeing, seen, edits })
+    Some(Unified { run, leaves, varied, wording, drafts, agreeing, seen, edits, doubtful })
+}
+
+/// What nothing but a constant explains may change from run to run.
+fn lost(leaf: &Explained, kept: &[usize]) -> bool {
+    kept.is_empty() && leaf.candidates.iter().any(|candidate| candidate.origin != Origin::Constant)
 }
 
 /// Where text parameters stand that are likely enough.
@@ -152,7 +167,7 @@ pub(crate) fn values(
 /// A further run, read by the wording of the first.
 struct Other<'t> {
     number: usize,
-    calls: &'t [Call],
+    calls: Vec<&'t Call>,
     params: Map<String, Value>,
     results: Map<String, Value>,
     today: String,
@@ -171,11 +186,7 @@ impl<'t> Other<'t> {
     ) -> Option<Self> {
         let calls = &trace.calls[..trace.calls.len().min(crate::witness::MOST_CALLS)];
         let same = trace.calls.len() == first.calls.len()
-            && trace
-                .calls
-                .iter()
-                .zip(&first.calls)
-                .all(|(a, b)| a.tool == b.tool && a.server == b.server && same_shape(&a.input, &b.input));
+            && trace.calls.iter().zip(&first.calls).all(|(a, b)| a.tool == b.tool && a.server == b.server);
         if !same {
             return None;
         }
@@ -187,7 +198,44 @@ impl<'t> Other<'t> {
             Output::Value { value, .. } => Some((result_key(n), value.clone())),
             _ => None,
         });
-        Some(Self { number, calls, params, results: results.collect(), today: today(trace), said, edits })
+        let (results, calls) = (results.collect(), calls.iter().collect());
+        Some(Self { number, calls, params, results, today: today(trace), said, edits })
+    }
+
+    /// Calls of one tool may have been made in another order: the one in which more is explained.
+    fn arrange(&mut self, leaves: &[Explained]) {
+        let explained = |own: &Self| leaves.iter().filter(|leaf| !lost(leaf, &own.keeps(leaf))).count();
+        let mut known = explained(self);
+        for i in 0..self.calls.len().min(MOST_ARRANGED) {
+            for j in i + 1..self.calls.len().min(MOST_ARRANGED) {
+                if known == leaves.len() {
+                    return;
+                }
+                if self.calls[i].tool != self.calls[j].tool || self.calls[i].server != self.calls[j].server {
+                    continue;
+                }
+                self.swap(i, j);
+                let swapped = explained(self);
+                if swapped > known {
+                    known = swapped;
+                } else {
+                    self.swap(i, j);
+                }
+            }
+        }
+    }
+
+    fn swap(&mut self, i: usize, j: usize) {
+        self.calls.swap(i, j);
+        let (a, b) = (self.results.remove(&result_key(i)), self.results.remove(&result_key(j)));
+        self.results.extend(b.map(|result| (result_key(i), result)));
+        self.results.extend(a.map(|result| (result_key(j), result)));
+    }
+
+    /// Calls with other arguments.
+    fn odd(&self, first: &[Call]) -> Vec<usize> {
+        let calls = self.calls.iter().zip(first).enumerate();
+        calls.filter(|(_, (own, first))| !same_shape(&own.input, &first.input)).map(|(n, _)| n).collect()
     }
 
     /// The explanations of a leaf that hold here, by their number.

@@ -184,6 +184,10 @@ impl Search<'_> {
             near.push((place, self.distance(place) + ECHO * f64::from(*rank)));
             *rank = rank.saturating_add(1).min(10);
         }
+        // A small number or a short word is linked by its name alone.
+        if surprise(value, self.wanted.listed) < COINCIDENCE && may_be_constant(value, self.wanted.listed) {
+            near.retain(|(_, distance)| *distance < 6.5);
+        }
         near.sort_by(|a, b| a.1.total_cmp(&b.1));
         near.truncate(MOST_PLACES);
         for (place, distance) in near {
@@ -351,6 +355,18 @@ impl Search<'_> {
         })
     }
 
+    /// The lengths of time that the prompt says, in a unit.
+    fn lengths(&self, unit: Unit) -> Vec<i64> {
+        let typed = self.run.prompt.typed.iter().filter(|entity| entity.kind == Kind::Duration);
+        let amounts = typed.filter_map(|entity| {
+            let of = Box::new(Expr::Const(entity.normal.clone()));
+            let nothing = Map::new();
+            let scope = Scope { params: &nothing, kept: &nothing, result: None, item: None, now: "" };
+            eval(&Expr::Amount { of, unit }, &scope).ok()?.as_i64()
+        });
+        amounts.collect()
+    }
+
     /// Days and times of the prompt, later by what the prompt says.
     fn later_by(&self, text: &str, out: &mut Vec<Candidate>) {
         let typed = &self.run.prompt.typed;
@@ -433,6 +449,8 @@ impl Search<'_> {
         self.later_by(text, out);
         let index = &self.run.index;
         let many = rarity(index.times.len());
+        let unit = if kind == TimeKind::Date { Unit::Days } else { Unit::Minutes };
+        let lengths: Vec<i64> = self.lengths(unit);
         let mut near = Vec::new();
         for (at, found) in &index.times {
             let place = index.place(*at);
@@ -445,7 +463,9 @@ impl Search<'_> {
                     (add_days as fn(Expr, i64) -> Expr, days, cost)
                 }),
                 TimeKind::Time => minutes_between(found, text)
-                    .filter(|minutes| minutes.abs() <= 180 && minutes % 15 == 0)
+                    .filter(|minutes| {
+                        (minutes.abs() <= 180 && minutes % 15 == 0) || lengths.contains(minutes)
+                    })
                     .map(|minutes| {
                         let cost = if minutes == 0 {
                             2.0

@@ -338,19 +338,33 @@ fn is_alike(words: &[Token], recorded: &[Token]) -> bool {
     if commas(words) != commas(recorded) || ends_sentence(words) && !ends_sentence(recorded) {
         return false;
     }
+    // A dash or a quote of print may have been written otherwise in the call.
+    let odd = |token: &&Token| !token.lower.is_ascii() && token.shape == Shape::Sign;
+    if words.iter().filter(odd).any(|token| recorded.iter().all(|other| other.lower != token.lower)) {
+        return false;
+    }
     if was.shape == Shape::Name {
-        let small = words.iter().filter(|token| token.shape == Shape::Plain);
+        let in_names = |token: &Token| {
+            token.shape != Shape::Plain
+                || PARTICLES.contains(&token.lower.as_str())
+                || recorded.iter().any(|other| other.lower == token.lower)
+        };
         first.shape == Shape::Name
-            && (last.shape == Shape::Name || last.shape == was_last.shape)
-            && small.clone().all(|token| {
-                token.lower.len() <= 3 || recorded.contains(token) || was_last.shape == Shape::Plain
-            })
+            && (last.shape == Shape::Name || last.lower == was_last.lower)
+            && words.iter().all(in_names)
     } else {
         first.shape == was.shape
             && words.len() <= recorded.len() + 1
             && words.iter().all(|token| token.shape != Shape::Name)
     }
 }
+
+/// Small words inside of names. Those that say where something is ("in", "at", "near") are none: nobody knows whether a call would have
+/// them.
+const PARTICLES: [&str; 26] = [
+    "of", "the", "and", "de", "la", "le", "les", "du", "des", "del", "della", "di", "da", "do", "dos", "van",
+    "von", "der", "den", "el", "al", "y", "e", "et", "und", "am",
+];
 
 fn tokens(text: &str) -> Vec<Token> {
     let mut out: Vec<Token> = Vec::new();
