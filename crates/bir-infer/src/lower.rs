@@ -2,7 +2,7 @@
 
 use crate::walk::{each, replaced};
 use crate::witness::reads;
-use bir_plan::expr::{At, Expr, Selector};
+use bir_plan::expr::{At, Expr};
 use bir_plan::scenario::Keep;
 use std::collections::HashSet;
 
@@ -92,17 +92,6 @@ impl Keeps {
 
 fn is_result(expr: &Expr, step: usize) -> bool {
     matches!(expr, Expr::Kept(key) if *key == crate::witness::result_key(step))
-}
-
-/// The selectors of an expression, from the outside in.
-pub(crate) fn selectors(expr: &Expr) -> Vec<Selector> {
-    let mut out = Vec::new();
-    each(expr, &mut |part| {
-        if let Expr::Pick { by, .. } = part {
-            out.push(by.clone());
-        }
-    });
-    out
 }
 
 #[cfg(test)]

@@ -144,16 +144,16 @@ pub(crate) fn values(
 ) -> Option<(Map<String, Value>, Vec<Option<Value>>, Vec<Edit>)> {
     let text = prompt::head(prompt);
     let reading = wording.read(text, clock)?;
-    let said: Vec<Option<Value>> = reading
+    let found: Vec<Option<Value>> = reading
         .fills
         .iter()
-        .map(|fill| fill.as_ref().map(|fill| self::said(text, fill.entity.as_ref(), &fill.span)))
+        .map(|fill| fill.as_ref().map(|fill| said(text, fill.entity.as_ref(), &fill.span)))
         .collect();
     let mut values = Map::new();
     for (n, draft) in drafts.iter().enumerate() {
         let mut own = draft.spans.iter().filter_map(|span| {
             let place = wording.places().iter().position(|place| place.span == *span)?;
-            Some(said[place].clone())
+            Some(found[place].clone())
         });
         if let Some(Some(first)) = own.next()
             && own.all(|other| other.as_ref() == Some(&first))
@@ -161,7 +161,7 @@ pub(crate) fn values(
             values.insert(prompt::key(n), first);
         }
     }
-    Some((values, said, reading.edits))
+    Some((values, found, reading.edits))
 }
 
 /// A further run, read by the wording of the first.

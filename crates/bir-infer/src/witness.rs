@@ -317,16 +317,19 @@ impl Search<'_> {
                     let of = number_of(prompt, entity);
                     if let Some(expr) = typed(of, number, value) {
                         let near = self.near(entity.span.end, entity.span.start);
-                        push(
-                            expr,
-                            if near {
-                                4.0
-                            } else if plain {
-                                10.0
-                            } else {
-                                7.0
-                            },
-                        );
+                        let cost = match (near, plain) {
+                            (true, _) => 4.0,
+                            (false, false) => 7.0,
+                            (false, true) => 10.0,
+                        };
+                        push(expr, cost);
+                    } else if let (Some(has), Some(wanted)) = (as_number(number), value.as_f64())
+                        && (has - wanted).abs() <= 1.0
+                    {
+                        let amount = Value::from(if wanted > has { 1 } else { -1 });
+                        let amount = Box::new(Expr::Const(amount));
+                        let of = Box::new(number_of(prompt, entity));
+                        push(Expr::Add { of, amount, unit: Unit::Number }, 13.0);
                     }
                 }
                 _ => {
@@ -458,10 +461,12 @@ impl Search<'_> {
                 continue;
             }
             let moved: Option<(fn(Expr, i64) -> Expr, i64, f64)> = match kind {
-                TimeKind::Date => days_between(found, text).filter(|days| days.abs() <= 3).map(|days| {
-                    let cost = if days == 0 { 1.0 } else { 6.0 };
-                    (add_days as fn(Expr, i64) -> Expr, days, cost)
-                }),
+                TimeKind::Date => days_between(found, text)
+                    .filter(|days| days.abs() <= 3 || lengths.contains(days))
+                    .map(|days| {
+                        let cost = if days == 0 { 1.0 } else { 6.0 };
+                        (add_days as fn(Expr, i64) -> Expr, days, cost)
+                    }),
                 TimeKind::Time => minutes_between(found, text)
                     .filter(|minutes| {
                         (minutes.abs() <= 180 && minutes % 15 == 0) || lengths.contains(minutes)
