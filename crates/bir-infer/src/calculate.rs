@@ -4,7 +4,7 @@ use crate::choose::{Choice, choose};
 use crate::explain::Explained;
 use crate::lower::Keeps;
 use crate::prompt::{self, Draft};
-use crate::unify::{Unified, params, unify, values};
+use crate::unify::{Unified, Values, params, unify, values};
 use crate::verify::{Verification, verify};
 use crate::walk::replaced;
 use crate::witness::keys;
@@ -76,7 +76,7 @@ impl Calculation {
     #[must_use]
     pub fn read(&self, prompt: &str, clock: &Clock) -> Option<Map<String, Value>> {
         let drafts: Vec<Draft> = self.drafts.iter().map(|(draft, _)| draft.clone()).collect();
-        let (found, said, edits) = values(&self.wording, &drafts, prompt, clock)?;
+        let Values { params: found, said, edits } = values(&self.wording, &drafts, prompt, clock)?;
         if !edits.iter().all(|edit| self.edits.contains(edit) || is_harmless(edit)) {
             return None;
         }

@@ -135,13 +135,18 @@ pub(crate) fn said(prompt: &str, entity: Option<&bir_entity::Entity>, span: &Ran
     entity.map_or_else(|| prompt.get(span.clone()).unwrap_or_default().into(), |entity| entity.normal.clone())
 }
 
+/// What another prompt says.
+pub(crate) struct Values {
+    /// The values of the parameters, as far as they can be read.
+    pub(crate) params: Map<String, Value>,
+    /// What stands in each place of the wording.
+    pub(crate) said: Vec<Option<Value>>,
+    /// In what it differs besides.
+    pub(crate) edits: Vec<Edit>,
+}
+
 /// The values of parameters in another prompt. A parameter of several places has a value where all of them say the same.
-pub(crate) fn values(
-    wording: &Wording,
-    drafts: &[Draft],
-    prompt: &str,
-    clock: &Clock,
-) -> Option<(Map<String, Value>, Vec<Option<Value>>, Vec<Edit>)> {
+pub(crate) fn values(wording: &Wording, drafts: &[Draft], prompt: &str, clock: &Clock) -> Option<Values> {
     let text = prompt::head(prompt);
     let reading = wording.read(text, clock)?;
     let found: Vec<Option<Value>> = reading
@@ -161,7 +166,7 @@ pub(crate) fn values(
             values.insert(prompt::key(n), first);
         }
     }
-    Some((values, found, reading.edits))
+    Some(Values { params: values, said: found, edits: reading.edits })
 }
 
 /// A further run, read by the wording of the first.
@@ -190,7 +195,7 @@ impl<'t> Other<'t> {
         if !same {
             return None;
         }
-        let (params, said, edits) = values(wording, drafts, &trace.prompt, &trace.clock)?;
+        let Values { params, said, edits } = values(wording, drafts, &trace.prompt, &trace.clock)?;
         if edits.len() > MOST_EDITS {
             return None;
         }
