@@ -2,6 +2,7 @@
 
 use crate::choose::{Choice, choose};
 use crate::explain::Explained;
+use crate::index::Place;
 use crate::lower::Keeps;
 use crate::prompt::{self, Draft};
 use crate::unify::{Unified, Values, params, unify, values};
@@ -54,6 +55,8 @@ pub struct LeafReport {
     pub source: Option<Source>,
     /// So many other explanations have to agree.
     pub others: usize,
+    /// The leaves of results that these are.
+    pub also: Vec<Source>,
 }
 
 /// A leaf of a result, without indexes of lists.
@@ -63,6 +66,12 @@ pub struct Source {
     pub step: usize,
     /// The keys on the way.
     pub keys: Vec<String>,
+}
+
+impl Source {
+    fn of(place: &Place) -> Self {
+        Self { step: place.call, keys: keys(&place.path).into_iter().map(str::to_owned).collect() }
+    }
 }
 
 impl Calculation {
@@ -133,10 +142,7 @@ pub fn calculate<T: Borrow<Trace>>(traces: &[T]) -> Option<Calculation> {
                     origin: choice.best.origin,
                     confidence,
                 };
-                let source = choice.best.place.as_ref().map(|place| Source {
-                    step: place.call,
-                    keys: keys(&place.path).into_iter().map(str::to_owned).collect(),
-                });
+                let source = choice.best.place.as_ref().map(Source::of);
                 (made, source)
             }
             None => {
@@ -159,6 +165,7 @@ pub fn calculate<T: Borrow<Trace>>(traces: &[T]) -> Option<Calculation> {
             confidence: made.confidence,
             source,
             others: made.also.len(),
+            also: choice.iter().flat_map(|choice| &choice.places).map(Source::of).collect(),
         });
         lowered.insert((leaf.call, leaf.path.clone()), made);
     }
@@ -197,19 +204,19 @@ pub fn calculate<T: Borrow<Trace>>(traces: &[T]) -> Option<Calculation> {
         .map(|(n, draft)| (draft.clone(), names.get(&n).cloned().unwrap_or_else(|| prompt::key(n))))
         .collect();
     let Unified { wording, agreeing, seen, edits, .. } = unified;
-    let mut calculation = Calculation {
+    let verification =
+        verify(&scenario, &agreeing, &|n| names.get(&n).cloned().unwrap_or_else(|| prompt::key(n)));
+    Some(Calculation {
         scenario,
         leaves: reports,
-        agreeing,
-        verification: Verification::default(),
+        agreeing: agreeing.iter().map(|run| run.number).collect(),
+        verification,
         wording,
         drafts,
         seen,
         used,
         edits,
-    };
-    calculation.verification = verify(&calculation, &traces);
-    Some(calculation)
+    })
 }
 
 /// The input of a step with its leaves filled in.

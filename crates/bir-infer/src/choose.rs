@@ -1,6 +1,7 @@
 //! Which of its explanations a leaf gets, which others have to agree with it, and how much that is trusted.
 
 use crate::explain::Explained;
+use crate::index::Place;
 use crate::witness::{COINCIDENCE, Candidate, may_be_constant, surprise};
 use bir_plan::expr::{Expr, Selector};
 use bir_plan::template::{Confidence, Origin};
@@ -21,6 +22,8 @@ const FIXED: usize = 3;
 pub(crate) struct Choice {
     pub(crate) best: Candidate,
     pub(crate) also: Vec<Expr>,
+    /// The places that the others read.
+    pub(crate) places: Vec<Place>,
     pub(crate) confidence: Confidence,
 }
 
@@ -50,7 +53,9 @@ pub(crate) fn choose(leaf: &Explained, runs: usize, varied: bool) -> Option<Choi
             && other.origin != Origin::Constant
             && (!is_constant || other.origin == Origin::Prompt)
     });
-    let also = others.filter(likely).take(most).map(|other| other.expr.clone()).collect();
+    let others: Vec<&Candidate> = others.filter(likely).take(most).collect();
+    let places = others.iter().filter_map(|other| other.place.clone()).collect();
+    let also = others.iter().map(|other| other.expr.clone()).collect();
     let confidence = match (runs, varied) {
         _ if is_invented(&best.expr) => Confidence::Low,
         (2.., true) => Confidence::High,
@@ -60,7 +65,7 @@ pub(crate) fn choose(leaf: &Explained, runs: usize, varied: bool) -> Option<Choi
         }
         _ => Confidence::Medium,
     };
-    Some(Choice { best: best.clone(), also, confidence })
+    Some(Choice { best: best.clone(), also, places, confidence })
 }
 
 /// A part of it stands nowhere: it is what a model knew, and nobody knows when it does.

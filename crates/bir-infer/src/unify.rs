@@ -28,14 +28,24 @@ pub(crate) struct Unified<'t> {
     pub(crate) varied: Vec<bool>,
     pub(crate) wording: Wording,
     pub(crate) drafts: Vec<Draft>,
-    /// The runs that agree, by their number, the first included.
-    pub(crate) agreeing: Vec<usize>,
+    /// The runs that agree, the first before the others.
+    pub(crate) agreeing: Vec<Agreeing<'t>>,
     /// What the agreeing runs say in each place of the wording.
     pub(crate) seen: Vec<Vec<Value>>,
     /// In what else their prompts differ.
     pub(crate) edits: Vec<Edit>,
     /// Steps that had other arguments in a run of the same words.
     pub(crate) doubtful: Vec<usize>,
+}
+
+/// A run that agrees.
+pub(crate) struct Agreeing<'t> {
+    pub(crate) number: usize,
+    /// Its calls in the order of the first run.
+    pub(crate) calls: Vec<&'t Call>,
+    /// The values of the parameters in it.
+    pub(crate) params: Map<String, Value>,
+    pub(crate) today: String,
 }
 
 /// Explains the first run, and keeps what the others agree with.
@@ -46,7 +56,13 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
     let drafts = run.prompt.drafts();
     let wording = Wording::new(run.prompt.text, &first.clock, &places(&leaves, &drafts));
     let mut varied = vec![false; leaves.len()];
-    let (mut agreeing, mut edits) = (vec![0], Vec::new());
+    let itself = Agreeing {
+        number: 0,
+        calls: run.calls.iter().collect(),
+        params: run.prompt.samples().clone(),
+        today: run.today.clone(),
+    };
+    let (mut agreeing, mut edits) = (vec![itself], Vec::new());
     let mut seen: Vec<Vec<Value>> = wording
         .places()
         .iter()
@@ -61,7 +77,7 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
         .collect();
     let mut doubtful = Vec::new();
     others.sort_by_key(|other| other.edits.len());
-    for other in &mut others {
+    for mut other in others {
         other.arrange(&leaves);
         let odd = other.odd(run.calls);
         if !odd.is_empty() {
@@ -85,13 +101,14 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
                 kept.contains(&(n - 1))
             });
         }
-        agreeing.push(other.number);
         edits.extend(other.edits.iter().cloned());
         for (seen, value) in seen.iter_mut().zip(&other.said) {
             seen.extend(value.clone());
         }
+        let Other { number, calls, params, today, .. } = other;
+        agreeing.push(Agreeing { number, calls, params, today });
     }
-    agreeing.sort_unstable();
+    agreeing.sort_by_key(|run| run.number);
     Some(Unified { run, leaves, varied, wording, drafts, agreeing, seen, edits, doubtful })
 }
 

@@ -3,13 +3,12 @@
 //! Two tests. *Dry replay*: on each run that it explains, its inputs are those of the recording. *Perturbation*: one after the other each
 //! parameter and each kept value is changed; the leaves that name it have to move, and no other.
 
-use crate::calculate::Calculation;
 use crate::leaves::leaves;
-use crate::witness::today;
+use crate::unify::Agreeing;
 use bir_plan::expr::{Expr, Scope, eval};
 use bir_plan::scenario::Scenario;
 use bir_plan::template::{Leaf, Origin};
-use bir_plan::trace::{Output, Trace};
+use bir_plan::trace::Output;
 use serde_json::{Map, Value};
 
 /// What was tried.
@@ -17,6 +16,8 @@ use serde_json::{Map, Value};
 pub struct Verification {
     /// Runs on which the dry replay gave the recorded inputs wherever it is explained.
     pub replayed: Vec<usize>,
+    /// Runs on which it did not, with the step.
+    pub failed: Vec<(usize, usize)>,
     /// Changes of a parameter or a kept value.
     pub changes: usize,
     /// Of these, where exactly the dependent leaves moved.
@@ -33,57 +34,63 @@ impl Verification {
     }
 }
 
-pub(crate) fn verify(calculation: &Calculation, traces: &[&Trace]) -> Verification {
+/// `name`: that of a parameter by its number.
+pub(crate) fn verify(
+    scenario: &Scenario,
+    runs: &[Agreeing<'_>],
+    name: &dyn Fn(usize) -> String,
+) -> Verification {
     let mut out = Verification::default();
-    for n in &calculation.agreeing {
-        let Some(trace) = traces.get(*n) else { continue };
-        let params = if *n == 0 {
-            Some(calculation.scenario.params.iter().map(|p| (p.name.clone(), p.sample.clone())).collect())
-        } else {
-            calculation.read(&trace.prompt, &trace.clock)
-        };
-        if let Some(params) = params
-            && replays(&calculation.scenario, trace, &params).is_some()
-        {
-            out.replayed.push(*n);
+    for run in runs {
+        let named = run
+            .params
+            .iter()
+            .filter_map(|(key, value)| Some((name(key.strip_prefix('p')?.parse().ok()?), value.clone())));
+        let params: Map<String, Value> = named.collect();
+        match replays(scenario, run, &params) {
+            Ok(kept) => {
+                out.replayed.push(run.number);
+                if run.number == 0 {
+                    perturb(scenario, &params, &kept, &run.today, &mut out);
+                }
+            }
+            Err(step) => out.failed.push((run.number, step)),
         }
-    }
-    if let Some(first) = traces.first() {
-        perturb(&calculation.scenario, first, &mut out);
     }
     out
 }
 
-/// What was kept in a dry replay that gave the recorded inputs; leaves that nothing explains are not compared.
-fn replays(scenario: &Scenario, trace: &Trace, params: &Map<String, Value>) -> Option<Map<String, Value>> {
-    let now = today(trace);
+/// What was kept in a dry replay that gave the recorded inputs, or the step that did not; leaves that nothing explains are not compared.
+fn replays(
+    scenario: &Scenario,
+    run: &Agreeing<'_>,
+    params: &Map<String, Value>,
+) -> Result<Map<String, Value>, usize> {
     let mut kept = Map::new();
-    for (step, call) in scenario.steps.iter().zip(&trace.calls) {
-        let scope = Scope { params, kept: &kept, result: None, item: None, now: &now };
-        let recorded = leaves(&call.input);
-        let own = step.input.leaves();
-        if recorded.len() != own.len() {
-            return None;
-        }
-        for ((_, leaf), (_, value)) in own.iter().zip(&recorded) {
-            if leaf.origin != Origin::Unexplained && eval(&leaf.expr, &scope).ok().as_ref() != Some(*value) {
-                return None;
+    for (n, (step, call)) in scenario.steps.iter().zip(&run.calls).enumerate() {
+        let scope = Scope { params, kept: &kept, result: None, item: None, now: &run.today };
+        for (path, value) in leaves(&call.input) {
+            let Some(leaf) = step.input.leaf(&path) else { return Err(n) };
+            if leaf.origin != Origin::Unexplained && eval(&leaf.expr, &scope).ok().as_ref() != Some(value) {
+                return Err(n);
             }
         }
         if let Output::Value { value, .. } = &call.output {
-            step.keep(value, params, &mut kept, &now).ok()?;
+            step.keep(value, params, &mut kept, &run.today).map_err(|_| n)?;
         } else if !step.keeps.is_empty() {
-            return None;
+            return Err(n);
         }
     }
-    Some(kept)
+    Ok(kept)
 }
 
-fn perturb(scenario: &Scenario, trace: &Trace, out: &mut Verification) {
-    let params: Map<String, Value> =
-        scenario.params.iter().map(|p| (p.name.clone(), p.sample.clone())).collect();
-    let Some(kept) = replays(scenario, trace, &params) else { return };
-    let now = today(trace);
+fn perturb(
+    scenario: &Scenario,
+    params: &Map<String, Value>,
+    kept: &Map<String, Value>,
+    now: &str,
+    out: &mut Verification,
+) {
     let all: Vec<(usize, usize, &Leaf)> = scenario
         .steps
         .iter()
@@ -93,9 +100,9 @@ fn perturb(scenario: &Scenario, trace: &Trace, out: &mut Verification) {
         })
         .collect();
     let value = |leaf: &Leaf, params: &Map<String, Value>, kept: &Map<String, Value>| {
-        eval(&leaf.expr, &Scope { params, kept, result: None, item: None, now: &now }).ok()
+        eval(&leaf.expr, &Scope { params, kept, result: None, item: None, now }).ok()
     };
-    let before: Vec<_> = all.iter().map(|(_, _, leaf)| value(leaf, &params, &kept)).collect();
+    let before: Vec<_> = all.iter().map(|(_, _, leaf)| value(leaf, params, kept)).collect();
     let mut change = |name: &Expr, params: &Map<String, Value>, kept: &Map<String, Value>| {
         out.changes += 1;
         let mut exact = true;
@@ -122,7 +129,7 @@ fn perturb(scenario: &Scenario, trace: &Trace, out: &mut Verification) {
         if named(&expr) {
             let mut changed = params.clone();
             changed.insert(name.clone(), other(&params[name]));
-            change(&expr, &changed, &kept);
+            change(&expr, &changed, kept);
         }
     }
     for key in kept.keys() {
@@ -130,7 +137,7 @@ fn perturb(scenario: &Scenario, trace: &Trace, out: &mut Verification) {
         if named(&expr) {
             let mut changed = kept.clone();
             changed.insert(key.clone(), other(&kept[key]));
-            change(&expr, &params, &changed);
+            change(&expr, params, &changed);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a step is given: a value with expressions in it, and how much each is trusted.
 
 use crate::emit::Shape;
-use crate::expr::{EvalError, Expr, Scope, eval};
+use crate::expr::{At, EvalError, Expr, Scope, eval};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -121,6 +121,19 @@ impl Template {
                 elements.iter().map(|element| element.value(scope)).collect::<Result<Vec<_>, _>>()?.into()
             }
         })
+    }
+
+    /// The leaf at a place.
+    #[must_use]
+    pub fn leaf(&self, path: &[At]) -> Option<&Leaf> {
+        match (self, path.split_first()) {
+            (Self::Leaf(leaf), None) => Some(leaf),
+            (Self::Object(members), Some((At::Key(key), rest))) => {
+                members.iter().find(|(name, _)| name == key)?.1.leaf(rest)
+            }
+            (Self::List(elements), Some((At::Index(index), rest))) => elements.get(*index)?.leaf(rest),
+            _ => None,
+        }
     }
 
     /// Its leaves, with the way to each as a person reads it (`a.b.0`).
