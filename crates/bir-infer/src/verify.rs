@@ -165,6 +165,13 @@ fn other(value: &Value) -> Value {
 
 /// A time becomes a later one, a number the next, a text a longer one.
 fn other_text(text: &str) -> String {
+    // Both ends of a stretch of days.
+    if let Some((from, to)) = text.split_once('/')
+        && from.len() == 10
+        && to.len() == 10
+    {
+        return format!("{}/{}", other_text(from), other_text(to));
+    }
     use bir_plan::expr::Unit;
     let nothing = Map::new();
     let scope = Scope { params: &nothing, kept: &nothing, result: None, item: None, now: "" };

@@ -114,7 +114,8 @@ pub(crate) fn candidates(run: &Run<'_>, wanted: &Wanted<'_>) -> Vec<Candidate> {
     out.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     let mut known: Vec<Candidate> = Vec::new();
     for candidate in out {
-        if known.len() < MOST && !known.iter().any(|other| other.expr == candidate.expr) {
+        let new = known.len() < MOST && !known.iter().any(|other| other.expr == candidate.expr);
+        if new && search.gives(&candidate.expr, wanted.value) {
             known.push(candidate);
         }
     }

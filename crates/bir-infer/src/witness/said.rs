@@ -64,6 +64,17 @@ impl Search<'_> {
             match entity.kind {
                 Kind::Date | Kind::Time => {
                     let Value::String(text) = value else { continue };
+                    // The first and the last day of a stretch.
+                    if entity.normal.as_str().is_some_and(|normal| normal.contains('/')) {
+                        for (after, before) in [("", "/"), ("/", "")] {
+                            let of = Box::new(prompt.entity(entity));
+                            let expr = Expr::Cut { of, after: after.into(), before: before.into() };
+                            if self.gives(&expr, value) {
+                                push(expr, 4.0);
+                            }
+                        }
+                        continue;
+                    }
                     for (form, cost) in FORMS {
                         let expr = Expr::Time { of: Box::new(prompt.entity(entity)), form };
                         if self.gives(&expr, value) {
