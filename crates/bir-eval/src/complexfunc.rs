@@ -22,6 +22,8 @@ const SET: &str = "ComplexFuncBench";
 const MEMBER: &str = "data_v1/complexfuncbench/complexfuncbench-data.json";
 /// So many other tasks are the pattern of a scenario, the most alike first.
 const MOST_PATTERNS: usize = 6;
+/// A scenario of fewer runs is not carried out.
+const FEWEST_RUNS: usize = 3;
 /// So many runs go into one scenario.
 const MOST_RUNS: usize = 12;
 
@@ -407,8 +409,8 @@ fn by_others(group: &[Task], n: usize) -> Outcome {
 /// Replays against the recorded results of the task.
 fn run(found: &Calculation, trace: &Trace, params: &Map<String, Value>) -> Outcome {
     let now = trace.clock.now.strftime("%Y-%m-%dT%H:%M").to_string();
-    if found.scenario.runs < 2 {
-        return Outcome::Abstains("one run alone".into());
+    if found.scenario.runs < FEWEST_RUNS {
+        return Outcome::Abstains("too few runs agree".into());
     }
     let mut kept = Map::new();
     let mut made = vec![false; trace.calls.len()];

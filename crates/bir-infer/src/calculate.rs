@@ -86,7 +86,10 @@ impl Calculation {
     pub fn read(&self, prompt: &str, clock: &Clock) -> Option<Map<String, Value>> {
         let drafts: Vec<Draft> = self.drafts.iter().map(|(draft, _)| draft.clone()).collect();
         let Values { params: found, said, edits } = values(&self.wording, &drafts, prompt, clock)?;
-        if !edits.iter().all(|edit| self.edits.contains(edit) || is_harmless(edit)) {
+        if !edits
+            .iter()
+            .all(|edit| self.edits.iter().filter(|seen| *seen == edit).count() >= SEEN || is_harmless(edit))
+        {
             return None;
         }
         for (n, said) in said.iter().enumerate() {
@@ -107,6 +110,9 @@ impl Calculation {
         self.scenario.params.iter().all(|param| out.contains_key(&param.name)).then_some(out)
     }
 }
+
+/// In so many runs other words outside of every place have to have been without effect.
+const SEEN: usize = 2;
 
 /// A comma more.
 fn is_harmless(edit: &Edit) -> bool {

@@ -14,6 +14,8 @@ const MOST_OF_SEVERAL: usize = 32;
 /// So many others have to agree.
 const MOST_OTHERS: usize = 12;
 
+/// So many runs show which element of a list is meant.
+const ENOUGH: usize = 4;
 /// In so many runs the same, and a value is taken for a constant whatever it looks like.
 const FIXED: usize = 3;
 
@@ -58,6 +60,8 @@ pub(crate) fn choose(leaf: &Explained, runs: usize, varied: bool) -> Option<Choi
     let also = others.iter().map(|other| other.expr.clone()).collect();
     let confidence = match (runs, varied) {
         _ if is_invented(&best.expr) => Confidence::Low,
+        // A list is chosen from in more ways than a few runs tell apart.
+        (2..ENOUGH, _) if is_chancy(&best.expr) => Confidence::Low,
         (2.., true) => Confidence::High,
         (2.., false) => Confidence::Medium,
         _ if is_chancy(&best.expr) || best.cost > constant.map_or(f64::MAX, |constant| constant.cost) => {
