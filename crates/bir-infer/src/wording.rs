@@ -113,6 +113,11 @@ impl Wording {
     /// stands outside of them is a place too.
     #[must_use]
     pub fn new(prompt: &str, clock: &Clock, texts: &[Range<usize>]) -> Self {
+        let pieces = tokens(prompt);
+        if pieces.len() > MOST_TOKENS {
+            // Nothing is read by it.
+            return Self { items: pieces.into_iter().map(Item::Fixed).collect(), places: Vec::new() };
+        }
         let mut texts: Vec<_> = texts.to_vec();
         texts.sort_by_key(|span| (std::cmp::Reverse(span.len()), span.start));
         // Names that go nowhere are other ones in other prompts all the same.
@@ -133,7 +138,7 @@ impl Wording {
         }
         places.sort_by_key(|place| place.span.start);
         let mut items: Vec<Item> = Vec::new();
-        for token in tokens(prompt) {
+        for token in pieces {
             let place = places
                 .iter()
                 .position(|place| place.span.start <= token.span.start && token.span.start < place.span.end);
