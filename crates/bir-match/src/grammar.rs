@@ -1,0 +1,263 @@
+//! The words between parameters, learned from recorded prompts: which stretch of fixed words led from which parameter to which, in which
+//! family of scenarios.
+//!
+//! ```text
+//!  recorded    send [report.pdf] to [Ann]   and   please mail [notes.md] to [Bob] today
+//!  learned     ^ send → file · file to → who · who $        ^ mail → file · file to → who · who today $
+//! ```
+//!
+//! A prompt is explained where it is a chain of such stretches with values between them. Stretches of one recorded prompt may be joined
+//! with those of another of the same family; a stretch that no prompt has shown explains nothing.
+
+use crate::known::{Example, Known};
+use crate::lexicon;
+use crate::value::{Shape, Values};
+use crate::word::{Word, words};
+use bir_entity::{Clock, Entity, Kind, Vocabulary};
+use std::collections::HashMap;
+
+/// A sort of values, or one of the two ends of a prompt.
+pub(crate) type Sort = u32;
+/// Before the first word.
+pub(crate) const BEGIN: Sort = 0;
+/// Behind the last word.
+pub(crate) const END: Sort = 1;
+
+/// Words as numbers; what was never seen has none.
+#[derive(Debug, Default)]
+pub(crate) struct Lexis {
+    ids: HashMap<String, u32>,
+    counts: Vec<u32>,
+    total: u64,
+}
+
+/// The number of a word that no prompt has shown.
+pub(crate) const NEVER: u32 = u32::MAX;
+/// Stands for digits inside values.
+const DIGITS: &str = "#";
+
+impl Lexis {
+    fn learn(&mut self, word: &str) -> u32 {
+        let next = u32::try_from(self.counts.len()).unwrap_or(NEVER - 1);
+        let id = *self.ids.entry(word.to_owned()).or_insert(next);
+        if id == next {
+            self.counts.push(0);
+        }
+        self.counts[id as usize] += 1;
+        self.total += 1;
+        id
+    }
+
+    pub(crate) fn id(&self, word: &str) -> u32 {
+        self.ids.get(word).copied().unwrap_or(NEVER)
+    }
+
+    /// How likely a word is in any prompt.
+    pub(crate) fn share(&self, id: u32) -> f64 {
+        let count = if id == NEVER { 0 } else { self.counts.get(id as usize).copied().unwrap_or(0) };
+        f64::from(count) / (self.total as f64 + 1.0) + crate::value::UNKNOWN
+    }
+
+    /// What a word is inside a value: digits are all alike.
+    pub(crate) fn inside(&self, word: &str) -> u32 {
+        if word.bytes().all(|b| b.is_ascii_digit()) { self.id(DIGITS) } else { self.id(word) }
+    }
+}
+
+/// Where a stretch of fixed words leads.
+#[derive(Debug, Clone)]
+pub(crate) struct Arc {
+    pub(crate) to: Sort,
+    /// In how many prompts.
+    pub(crate) count: u32,
+}
+
+/// Scenarios that call the same.
+#[derive(Debug, Default)]
+pub(crate) struct Family {
+    pub(crate) prompts: u32,
+    /// How often each sort (or the beginning) was left.
+    pub(crate) left: HashMap<Sort, u32>,
+    /// Which parameters a prompt mentions, as [`plan_key`], and whose plan that is.
+    pub(crate) plans: HashMap<u64, Vec<(usize, u32)>>,
+    /// The most words of a stretch.
+    pub(crate) longest: usize,
+}
+
+/// What was learned.
+#[derive(Debug, Default)]
+pub(crate) struct Grammar {
+    pub(crate) lexis: Lexis,
+    pub(crate) sorts: HashMap<String, Sort>,
+    pub(crate) values: Vec<Values>,
+    pub(crate) shapes: Vec<Shape>,
+    pub(crate) families: Vec<Family>,
+    pub(crate) arcs: HashMap<u64, Vec<Arc>>,
+    /// The very sequence of words and parameters, and the scenarios whose it is.
+    pub(crate) templates: HashMap<u64, u32>,
+    pub(crate) prompts: u32,
+}
+
+/// One word more.
+pub(crate) fn mix(key: u64, with: u64) -> u64 {
+    let mut x = (key ^ with).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    x ^= x >> 29;
+    x = x.wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x ^ (x >> 32)
+}
+
+/// The key of a stretch before its first word.
+pub(crate) fn stretch(family: usize, from: Sort) -> u64 {
+    mix(mix(1, family as u64 + 1), u64::from(from) + 1)
+}
+
+/// Adds a parameter to a key of what a prompt mentions, whatever the order.
+pub(crate) fn plan_key(key: u64, sort: Sort) -> u64 {
+    key.wrapping_add(mix(77, u64::from(sort) + 1))
+}
+
+/// The key of a value.
+pub(crate) fn value_key(words: &[Word]) -> u64 {
+    words.iter().fold(3, |key, w| w.text.bytes().fold(mix(key, 5), |key, b| mix(key, u64::from(b))))
+}
+
+/// The words of a prompt that are compared, with what is harmless marked.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) words: Vec<Word>,
+    /// Where it may be there or not.
+    pub(crate) harmless: Vec<bool>,
+}
+
+impl Said {
+    pub(crate) fn new(text: &str) -> Self {
+        let words = words(text);
+        let frame = {
+            let first = words.iter().position(|w| !lexicon::is_harmless(&w.text)).unwrap_or(0);
+            let texts = words[first..].iter().map(|w| w.text.as_str());
+            first..first + lexicon::frame(texts)
+        };
+        let harmless =
+            (0..words.len()).map(|at| frame.contains(&at) || lexicon::is_harmless(&words[at].text)).collect();
+        Self { words, harmless }
+    }
+
+    /// The words that an entity covers, from and to.
+    pub(crate) fn cover(&self, entities: &[Entity]) -> HashMap<(usize, usize), Kind> {
+        let mut cover = HashMap::new();
+        for entity in entities {
+            if matches!(entity.kind, Kind::Name | Kind::Quoted) {
+                continue;
+            }
+            let (from, to) = self.range(&entity.span);
+            if from < to {
+                cover.entry((from, to)).or_insert(entity.kind);
+            }
+        }
+        cover
+    }
+
+    /// The words inside bytes.
+    pub(crate) fn range(&self, span: &std::ops::Range<usize>) -> (usize, usize) {
+        let from = self.words.partition_point(|w| w.span.end <= span.start);
+        let to = self.words.partition_point(|w| w.span.start < span.end);
+        (from, to.max(from))
+    }
+}
+
+impl Grammar {
+    /// Learns from scenarios; `numbers` are those of their families.
+    pub(crate) fn new(known: &[Known], numbers: &[usize], clock: &Clock) -> Self {
+        let mut grammar = Self::default();
+        grammar.values = vec![Values::default(), Values::default()];
+        for (at, scenario) in known.iter().enumerate() {
+            let family = numbers[at];
+            if grammar.families.len() <= family {
+                grammar.families.resize_with(family + 1, Family::default);
+            }
+            for example in &scenario.examples {
+                grammar.learn(at, scenario, family, example, clock);
+            }
+        }
+        grammar.shapes = grammar.values.iter().map(Values::finish).collect();
+        grammar
+    }
+
+    fn learn(&mut self, at: usize, scenario: &Known, family: usize, example: &Example, clock: &Clock) {
+        let said = Said::new(&example.text);
+        let cover = said.cover(&bir_entity::find(&example.text, clock, &Vocabulary::default()));
+        let mut from = BEGIN;
+        let mut next = 0;
+        let mut plan = 0;
+        let mut template = mix(9, family as u64);
+        let mut slots: Vec<_> = example.slots.iter().collect();
+        slots.sort_by_key(|s| s.span.start);
+        for slot in slots {
+            let Some(place) = scenario.places.get(slot.place) else { continue };
+            let (start, end) = said.range(&slot.span);
+            if start < next || start >= end {
+                continue;
+            }
+            let fresh = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+            let sort = *self.sorts.entry(place.sort.clone()).or_insert(fresh);
+            if sort == fresh {
+                self.values.push(Values::default());
+            }
+            template = mix(self.stretch(&said, next..start, family, from, sort, template), u64::from(sort));
+            let inside: Vec<u32> = said.words[start..end]
+                .iter()
+                .map(|w| {
+                    let digits = w.text.bytes().all(|b| b.is_ascii_digit());
+                    self.lexis.learn(if digits { DIGITS } else { &w.text })
+                })
+                .collect();
+            self.values[sort as usize].learn(
+                value_key(&said.words[start..end]),
+                &inside,
+                cover.get(&(start, end)).copied(),
+            );
+            plan = plan_key(plan, sort);
+            from = sort;
+            next = end;
+        }
+        template = self.stretch(&said, next..said.words.len(), family, from, END, template);
+        *self.templates.entry(mix(template, at as u64)).or_default() += 1;
+        let of = &mut self.families[family];
+        of.prompts += 1;
+        self.prompts += 1;
+        let plans = of.plans.entry(plan).or_default();
+        match plans.iter_mut().find(|(scenario, _)| *scenario == at) {
+            Some((_, count)) => *count += 1,
+            None => plans.push((at, 1)),
+        }
+    }
+
+    fn stretch(
+        &mut self,
+        said: &Said,
+        range: std::ops::Range<usize>,
+        family: usize,
+        from: Sort,
+        to: Sort,
+        mut template: u64,
+    ) -> u64 {
+        let mut key = stretch(family, from);
+        let length = range.len();
+        for at in range {
+            let id = self.lexis.learn(&said.words[at].text);
+            if !said.harmless[at] {
+                key = mix(key, u64::from(id) + 2);
+                template = mix(template, u64::from(id) + 2);
+            }
+        }
+        let of = &mut self.families[family];
+        of.longest = of.longest.max(length);
+        *of.left.entry(from).or_default() += 1;
+        let arcs = self.arcs.entry(key).or_default();
+        match arcs.iter_mut().find(|arc| arc.to == to) {
+            Some(arc) => arc.count += 1,
+            None => arcs.push(Arc { to, count: 1 }),
+        }
+        template
+    }
+}

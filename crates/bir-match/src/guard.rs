@@ -1,0 +1,107 @@
+//! Vetoes on values that no recording has shown: what may be a part of the request that only looks like a part of the value.
+//!
+//! "send it to Ann only if she is in" reads as a value "Ann only if she is in" unless something says no. Fixed words need no guard: they
+//! are all known. A value that was recorded as it stands needs none either, but where it only points at an earlier turn.
+
+use crate::grammar::{Grammar, Said};
+use crate::lexicon::{self, Class};
+use crate::parse::Filled;
+use bir_entity::{Entity, Kind};
+
+/// Why a value is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Veto {
+    /// A word of this class stands in it.
+    Word(Class),
+    /// It mentions something of a type that values of its sort do not have.
+    Typed,
+    /// A sign divides it.
+    Divided,
+}
+
+/// A value that points at an earlier turn must have been recorded so often.
+const POINTING: u32 = 3;
+/// A small word inside values is one of theirs when so many different ones have it.
+const LICENSED: u32 = 2;
+
+/// What speaks against a value.
+pub(crate) fn veto(
+    grammar: &Grammar,
+    said: &Said,
+    prompt: &str,
+    entities: &[Entity],
+    filled: Filled,
+) -> Option<Veto> {
+    let words = &said.words[filled.from..filled.to];
+    let values = &grammar.values[filled.sort as usize];
+    let times = values.times(crate::grammar::value_key(words));
+    let has = |at: usize, class| lexicon::classes(&words[at].text).any(|c| c == class);
+    if (0..words.len()).all(|at| has(at, Class::Reference)) && times < POINTING {
+        return Some(Veto::Word(Class::Reference));
+    }
+    if times > 0 {
+        return None;
+    }
+    let span = words.first()?.span.start..words.last()?.span.end;
+    if in_quotes(prompt, &span) {
+        return None;
+    }
+    let covering = entities.iter().filter(|e| said.range(&e.span) == (filled.from, filled.to));
+    if covering
+        .into_iter()
+        .any(|e| !matches!(e.kind, Kind::Name | Kind::Quoted) && values.share(e.kind) > 0.1)
+    {
+        return None;
+    }
+    // Written like a title: what stands between its capitals belongs to it.
+    let small = |at: usize| {
+        lexicon::is_harmless(&words[at].text) || lexicon::classes(&words[at].text).next().is_some()
+    };
+    let titled = words[0].marked
+        && words[words.len() - 1].marked
+        && (0..words.len()).all(|at| words[at].marked || small(at));
+    for at in 0..words.len() {
+        if lexicon::is_harmless(&words[at].text) || (titled && words.len() > 1 && at > 0) {
+            continue;
+        }
+        let licensed = values.with_word(grammar.lexis.id(&words[at].text)) >= LICENSED;
+        for class in lexicon::classes(&words[at].text) {
+            let strict =
+                matches!(class, Class::Negation | Class::Condition | Class::Compound | Class::Reference);
+            if strict || !licensed {
+                return Some(Veto::Word(class));
+            }
+        }
+    }
+    if titled {
+        return None;
+    }
+    let digits = values.with_word(grammar.lexis.inside("0")) >= LICENSED;
+    let inside = |e: &&Entity| {
+        e.span.start >= span.start
+            && e.span.end <= span.end
+            && !matches!(e.kind, Kind::Name | Kind::Quoted | Kind::Word)
+    };
+    if entities
+        .iter()
+        .filter(inside)
+        .any(|e| values.share(e.kind) == 0.0 && !(digits && e.kind == Kind::Number))
+    {
+        return Some(Veto::Typed);
+    }
+    let divided = words.windows(2).any(|pair| {
+        prompt
+            .get(pair[0].span.end..pair[1].span.start)
+            .is_some_and(|between| between.contains([',', ';', '.', '?', '!', ':', '(', ')', '\n']))
+    });
+    divided.then_some(Veto::Divided)
+}
+
+/// A quotation holds these bytes and nothing else.
+fn in_quotes(prompt: &str, span: &std::ops::Range<usize>) -> bool {
+    const PAIRS: &[(char, char)] =
+        &[('"', '"'), ('“', '”'), ('„', '“'), ('«', '»'), ('`', '`'), ('‘', '’'), ('\'', '\'')];
+    let before = prompt[..span.start].chars().next_back();
+    let after = prompt[span.end..].chars().next();
+    PAIRS.iter().any(|(open, close)| before == Some(*open) && after == Some(*close))
+}

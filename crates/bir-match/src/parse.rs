@@ -1,0 +1,202 @@
+//! Explaining a prompt with what a family of scenarios has shown: all ways to read it as stretches of known fixed words and values, how
+//! likely each is, and the likeliest.
+//!
+//! It is a search from left to right. A state is a word, the parameter whose value ended before it, and which parameters were
+//! mentioned so far; each state keeps the sum over its ways and the best of them. States beyond [`WIDTH`] at one word are left out.
+
+use crate::grammar::{BEGIN, END, Grammar, NEVER, Said, Sort, mix, plan_key, stretch, value_key};
+use bir_entity::Kind;
+use std::collections::HashMap;
+
+/// States that are kept at a word.
+const WIDTH: usize = 48;
+/// A value has at most so many words more than the longest that was recorded.
+const LONGER: usize = 2;
+
+/// A value in a reading: which sort, from which word to which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Filled {
+    pub(crate) sort: Sort,
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+}
+
+/// A way to read a prompt.
+#[derive(Debug, Clone)]
+pub(crate) struct Reading {
+    pub(crate) family: usize,
+    /// What it mentions.
+    pub(crate) plan: u64,
+    pub(crate) values: Vec<Filled>,
+    /// The logarithm of how likely it is.
+    pub(crate) log: f64,
+    /// And of how likely all ways to the same plan are together.
+    pub(crate) plan_log: f64,
+    /// The rarest stretch that it needed was shown by so many prompts.
+    pub(crate) weakest: u32,
+    /// The sequence of its words and parameters.
+    pub(crate) template: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Node {
+    sum: f64,
+    best: f64,
+    back: usize,
+    weakest: u32,
+    template: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Trail {
+    back: usize,
+    filled: Filled,
+}
+
+/// What is known of the asked prompt.
+pub(crate) struct Asked<'a> {
+    pub(crate) said: &'a Said,
+    pub(crate) cover: HashMap<(usize, usize), Kind>,
+    fixed: Vec<u32>,
+    inside: Vec<u32>,
+    logs: HashMap<(Sort, usize, usize), f64>,
+}
+
+impl<'a> Asked<'a> {
+    pub(crate) fn new(grammar: &Grammar, said: &'a Said, cover: HashMap<(usize, usize), Kind>) -> Self {
+        let fixed = said.words.iter().map(|w| grammar.lexis.id(&w.text)).collect();
+        let inside = said.words.iter().map(|w| grammar.lexis.inside(&w.text)).collect();
+        Self { said, cover, fixed, inside, logs: HashMap::new() }
+    }
+
+    fn value(&mut self, grammar: &Grammar, sort: Sort, from: usize, to: usize) -> f64 {
+        *self.logs.entry((sort, from, to)).or_insert_with(|| {
+            let values = &grammar.values[sort as usize];
+            let key = value_key(&self.said.words[from..to]);
+            values.log(
+                &grammar.shapes[sort as usize],
+                key,
+                &self.inside[from..to],
+                self.cover.get(&(from, to)).copied(),
+            )
+        })
+    }
+
+    /// How likely the words are in no scenario's prompt at all.
+    pub(crate) fn elsewhere(&self, grammar: &Grammar) -> f64 {
+        /// One of so many prompts asks for nothing that is known.
+        const PRIOR: f64 = 0.1;
+        let words = self.fixed.iter().zip(&self.said.harmless).filter(|(_, harmless)| !**harmless);
+        words.map(|(id, _)| grammar.lexis.share(*id).ln()).sum::<f64>() + PRIOR.ln()
+    }
+}
+
+/// The sum of two likelihoods, as logarithms.
+pub(crate) fn plus(a: f64, b: f64) -> f64 {
+    let (low, high) = if a < b { (a, b) } else { (b, a) };
+    if low == f64::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }
+}
+
+/// The ways to read a prompt in a family: for each plan its best, likeliest first.
+pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>) -> Vec<Reading> {
+    let of = &grammar.families[family];
+    let n = asked.said.words.len();
+    let mut states: Vec<HashMap<(Sort, u64), Node>> = vec![HashMap::new(); n + 1];
+    let mut trail: Vec<Trail> = Vec::new();
+    let mut ends: HashMap<u64, Node> = HashMap::new();
+    let prior = (f64::from(of.prompts) / f64::from(grammar.prompts.max(1))).ln();
+    let start = Node {
+        sum: prior,
+        best: prior,
+        back: usize::MAX,
+        weakest: u32::MAX,
+        template: mix(9, family as u64),
+    };
+    states[0].insert((BEGIN, 0), start);
+    for at in 0..=n {
+        let mut here: Vec<((Sort, u64), Node)> = std::mem::take(&mut states[at]).into_iter().collect();
+        here.sort_by(|a, b| b.1.sum.total_cmp(&a.1.sum).then(a.0.cmp(&b.0)));
+        here.truncate(WIDTH);
+        for ((from, plan), node) in here {
+            let total = of.left.get(&from).copied().unwrap_or(0);
+            let mut key = stretch(family, from);
+            let mut template = node.template;
+            let mut shown = 0;
+            for next in at..=n {
+                if next > at {
+                    let word = next - 1;
+                    if !asked.said.harmless[word] {
+                        if asked.fixed[word] == NEVER {
+                            break;
+                        }
+                        key = mix(key, u64::from(asked.fixed[word]) + 2);
+                        template = mix(template, u64::from(asked.fixed[word]) + 2);
+                        shown += 1;
+                    }
+                }
+                if shown > of.longest {
+                    break;
+                }
+                let Some(arcs) = grammar.arcs.get(&key) else { continue };
+                for arc in arcs {
+                    let step = (f64::from(arc.count) / (f64::from(total) + 1.0)).ln();
+                    let weakest = node.weakest.min(arc.count);
+                    if arc.to == END {
+                        if next == n && of.plans.contains_key(&plan) {
+                            let end = ends.entry(plan).or_insert(EMPTY);
+                            reach(end, node.sum + step, node.best + step, || node.back, weakest, template);
+                        }
+                        continue;
+                    }
+                    let longest = grammar.values[arc.to as usize].longest + LONGER;
+                    for to in next + 1..=n.min(next + longest) {
+                        let value = step + asked.value(grammar, arc.to, next, to);
+                        let state = states[to].entry((arc.to, plan_key(plan, arc.to))).or_insert(EMPTY);
+                        let template = mix(template, u64::from(arc.to));
+                        let back = || {
+                            trail.push(Trail {
+                                back: node.back,
+                                filled: Filled { sort: arc.to, from: next, to },
+                            });
+                            trail.len() - 1
+                        };
+                        reach(state, node.sum + value, node.best + value, back, weakest, template);
+                    }
+                }
+            }
+        }
+    }
+    let mut readings: Vec<Reading> = ends
+        .into_iter()
+        .map(|(plan, end)| {
+            let mut values = Vec::new();
+            let mut back = end.back;
+            while let Some(step) = trail.get(back) {
+                values.push(step.filled);
+                back = step.back;
+            }
+            values.reverse();
+            Reading {
+                family,
+                plan,
+                values,
+                log: end.best,
+                plan_log: end.sum,
+                weakest: end.weakest,
+                template: end.template,
+            }
+        })
+        .collect();
+    readings.sort_by(|a, b| b.log.total_cmp(&a.log).then(a.plan.cmp(&b.plan)));
+    readings
+}
+
+const EMPTY: Node =
+    Node { sum: f64::NEG_INFINITY, best: f64::NEG_INFINITY, back: usize::MAX, weakest: 0, template: 0 };
+
+fn reach(node: &mut Node, sum: f64, best: f64, back: impl FnOnce() -> usize, weakest: u32, template: u64) {
+    node.sum = plus(node.sum, sum);
+    if best > node.best {
+        (node.best, node.back, node.weakest, node.template) = (best, back(), weakest, template);
+    }
+}
