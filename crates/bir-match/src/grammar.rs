@@ -11,6 +11,7 @@
 
 use crate::known::{Example, Known};
 use crate::lexicon;
+use crate::steps::{Steps, Stretch};
 use crate::value::{Shape, Values};
 use crate::word::{Word, words};
 use bir_entity::{Clock, Entity, Kind, Vocabulary};
@@ -64,22 +65,14 @@ impl Lexis {
     }
 }
 
-/// Where a stretch of fixed words leads.
-#[derive(Debug, Clone)]
-pub(crate) struct Arc {
-    pub(crate) to: Sort,
-    /// In how many prompts.
-    pub(crate) count: u32,
-}
-
 /// Scenarios that call the same.
 #[derive(Debug, Default)]
 pub(crate) struct Family {
     pub(crate) prompts: u32,
-    /// How often each sort (or the beginning) was left.
-    pub(crate) left: HashMap<Sort, u32>,
     /// Which parameters a prompt mentions, as [`plan_key`], and whose plan that is.
     pub(crate) plans: HashMap<u64, Vec<(usize, u32)>>,
+        /// Fixed words, and how often they were one.
+    pub(crate) fixed: HashMap<u32, u32>,
     /// The most words of a stretch.
     pub(crate) longest: usize,
 }
@@ -92,7 +85,8 @@ pub(crate) struct Grammar {
     pub(crate) values: Vec<Values>,
     pub(crate) shapes: Vec<Shape>,
     pub(crate) families: Vec<Family>,
-    pub(crate) arcs: HashMap<u64, Vec<Arc>>,
+    pub(crate) steps: Steps,
+    pub(crate) cases: Cases,
     /// The very sequence of words and parameters, and the scenarios whose it is.
     pub(crate) templates: HashMap<u64, u32>,
     pub(crate) prompts: u32,
@@ -104,11 +98,6 @@ pub(crate) fn mix(key: u64, with: u64) -> u64 {
     x ^= x >> 29;
     x = x.wrapping_mul(0xBF58_476D_1CE4_E5B9);
     x ^ (x >> 32)
-}
-
-/// The key of a stretch before its first word.
-pub(crate) fn stretch(family: usize, from: Sort) -> u64 {
-    mix(mix(1, family as u64 + 1), u64::from(from) + 1)
 }
 
 /// Adds a parameter to a key of what a prompt mentions, whatever the order.
@@ -127,6 +116,8 @@ pub(crate) struct Said {
     pub(crate) words: Vec<Word>,
     /// Where it may be there or not.
     pub(crate) harmless: Vec<bool>,
+    /// Its writer uses capitals, not only for the first word.
+    pub(crate) cased: bool,
 }
 
 impl Said {
@@ -139,7 +130,8 @@ impl Said {
         };
         let harmless =
             (0..words.len()).map(|at| frame.contains(&at) || lexicon::is_harmless(&words[at].text)).collect();
-        Self { words, harmless }
+        let cased = words.iter().skip(1).any(|w| w.capital) && words.iter().any(|w| !w.marked);
+        Self { words, harmless, cased }
     }
 
     /// The words that an entity covers, from and to.
@@ -216,6 +208,9 @@ impl Grammar {
                 &inside,
                 cover.get(&(start, end)).copied(),
             );
+            for at in (start..end).filter(|at| said.cased && *at > 0) {
+                self.cases.learn(if at == start { 1 } else { 2 }, said.words[at].capital);
+            }
             plan = plan_key(plan, sort);
             from = sort;
             next = end;
@@ -241,23 +236,42 @@ impl Grammar {
         to: Sort,
         mut template: u64,
     ) -> u64 {
-        let mut key = stretch(family, from);
+        let mut stretch = Stretch::new(family, from);
         let length = range.len();
         for at in range {
             let id = self.lexis.learn(&said.words[at].text);
-            if !said.harmless[at] {
-                key = mix(key, u64::from(id) + 2);
+            if said.cased && at > 0 {
+                self.cases.learn(0, said.words[at].capital);
+            }
+                        if !said.harmless[at] {
+                *self.families[family].fixed.entry(id).or_default() += 1;
+                stretch.push(id);
                 template = mix(template, u64::from(id) + 2);
             }
         }
         let of = &mut self.families[family];
         of.longest = of.longest.max(length);
-        *of.left.entry(from).or_default() += 1;
-        let arcs = self.arcs.entry(key).or_default();
-        match arcs.iter_mut().find(|arc| arc.to == to) {
-            Some(arc) => arc.count += 1,
-            None => arcs.push(Arc { to, count: 1 }),
-        }
+        self.steps.learn(stretch, to);
         template
+    }
+}
+
+/// How often words are written with a capital: fixed words (0), the first words of values (1), their other words (2), any (3).
+#[derive(Debug, Default)]
+pub(crate) struct Cases {
+    counts: [[u32; 2]; 3],
+}
+
+impl Cases {
+    fn learn(&mut self, of: usize, capital: bool) {
+        self.counts[of][usize::from(capital)] += 1;
+    }
+
+    /// The logarithm of how likely that is.
+    pub(crate) fn log(&self, of: usize, capital: bool) -> f64 {
+        let all = |capital: usize| self.counts.iter().map(|c| f64::from(c[capital])).sum::<f64>();
+        let [small, large] = self.counts.get(of).map_or_else(|| [all(0), all(1)], |c| c.map(f64::from));
+        let this = if capital { large } else { small };
+        ((this + 1.0) / (small + large + 2.0)).ln()
     }
 }

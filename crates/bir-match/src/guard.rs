@@ -15,6 +15,10 @@ pub enum Veto {
     Word(Class),
     /// It mentions something of a type that values of its sort do not have.
     Typed,
+        /// A word that these scenarios use as a fixed one stands in it, and in none of its values.
+    Fixed,
+    /// It has no word of its own.
+    Empty,
     /// A sign divides it.
     Divided,
 }
@@ -23,12 +27,14 @@ pub enum Veto {
 const POINTING: u32 = 3;
 /// A small word inside values is one of theirs when so many different ones have it.
 const LICENSED: u32 = 2;
+/// A word that could be a second request has to be in this share of them.
+const USUAL: f64 = 0.15;
+/// A fixed word has to be one so often.
+const USED: u32 = 2;
 
 /// What speaks against a value.
 pub(crate) fn veto(
-    grammar: &Grammar,
-    said: &Said,
-    prompt: &str,
+    grammar: &Grammar, family: usize, said: &Said, prompt: &str,
     entities: &[Entity],
     filled: Filled,
 ) -> Option<Veto> {
@@ -61,20 +67,37 @@ pub(crate) fn veto(
         && words[words.len() - 1].marked
         && (0..words.len()).all(|at| words[at].marked || small(at));
     for at in 0..words.len() {
-        if lexicon::is_harmless(&words[at].text) || (titled && words.len() > 1 && at > 0) {
+                // A capital in the middle of a prompt begins a title.
+        let inside = at > 0 || (filled.from > 0 && words[0].capital && said.cased);
+        if lexicon::is_harmless(&words[at].text) || (titled && words.len() > 1 && inside) {
             continue;
         }
-        let licensed = values.with_word(grammar.lexis.id(&words[at].text)) >= LICENSED;
+        let with = values.with_word(grammar.lexis.id(&words[at].text));
+        let licensed = with >= LICENSED;
+        let usual = f64::from(with) >= values.distinct() * USUAL && with >= 5;
         for class in lexicon::classes(&words[at].text) {
-            let strict =
-                matches!(class, Class::Negation | Class::Condition | Class::Compound | Class::Reference);
-            if strict || !licensed {
+                        let fits = match class {
+                Class::Negation | Class::Condition => false,
+                Class::Compound | Class::Reference => usual,
+                _ => licensed,
+            };
+            if !fits {
                 return Some(Veto::Word(class));
             }
         }
     }
-    if titled {
+        if titled {
         return None;
+    }
+    if (0..words.len()).all(small) {
+        return Some(Veto::Empty);
+    }
+    let fixed = |word: &str| {
+        let id = grammar.lexis.id(word);
+        values.with_word(id) == 0 && grammar.families[family].fixed.get(&id).is_some_and(|n| *n >= USED)
+    };
+    if words.iter().any(|w| !lexicon::is_harmless(&w.text) && fixed(&w.text)) {
+        return Some(Veto::Fixed);
     }
     let digits = values.with_word(grammar.lexis.inside("0")) >= LICENSED;
     let inside = |e: &&Entity| {

@@ -22,6 +22,7 @@ mod known;
 pub mod lexicon;
 mod nominate;
 mod parse;
+mod steps;
 mod value;
 pub mod word;
 
@@ -217,7 +218,7 @@ impl Matcher {
         let known = &self.known[scenario];
         answer.scenario = Some(scenario);
         answer.shown = best.weakest;
-        answer.veto = best.values.iter().find_map(|f| guard::veto(&self.grammar, said, prompt, entities, *f));
+        answer.veto = best.values.iter().find_map(|f| guard::veto(&self.grammar, best.family, said, prompt, entities, *f));
         let seen = |f: &parse::Filled| {
             self.grammar.values[f.sort as usize].times(grammar::value_key(&said.words[f.from..f.to])) > 0
         };

@@ -4,7 +4,8 @@
 //! It is a search from left to right. A state is a word, the parameter whose value ended before it, and which parameters were
 //! mentioned so far; each state keeps the sum over its ways and the best of them. States beyond [`WIDTH`] at one word are left out.
 
-use crate::grammar::{BEGIN, END, Grammar, NEVER, Said, Sort, mix, plan_key, stretch, value_key};
+use crate::grammar::{BEGIN, END, Grammar, NEVER, Said, Sort, mix, plan_key, value_key};
+use crate::steps::Stretch;
 use bir_entity::Kind;
 use std::collections::HashMap;
 
@@ -70,24 +71,38 @@ impl<'a> Asked<'a> {
     }
 
     fn value(&mut self, grammar: &Grammar, sort: Sort, from: usize, to: usize) -> f64 {
-        *self.logs.entry((sort, from, to)).or_insert_with(|| {
-            let values = &grammar.values[sort as usize];
-            let key = value_key(&self.said.words[from..to]);
-            values.log(
+        if let Some(log) = self.logs.get(&(sort, from, to)) {
+            return *log;
+        }
+        let cases = (from..to).map(|at| self.case(grammar, if at == from { 1 } else { 2 }, at)).sum::<f64>();
+        let values = &grammar.values[sort as usize];
+        let key = value_key(&self.said.words[from..to]);
+        let log = cases + values.log(
                 &grammar.shapes[sort as usize],
                 key,
                 &self.inside[from..to],
                 self.cover.get(&(from, to)).copied(),
-            )
-        })
+            );
+        self.logs.insert((sort, from, to), log);
+        log
+    }
+
+        /// How likely it is that a word is written as it is, as a fixed one (0) or in a value (1, 2).
+    fn case(&self, grammar: &Grammar, of: usize, at: usize) -> f64 {
+        let word = &self.said.words[at];
+        let digits = word.marked && !word.capital;
+        if self.said.cased && at > 0 && !digits { grammar.cases.log(of, word.capital) } else { 0.0 }
     }
 
     /// How likely the words are in no scenario's prompt at all.
     pub(crate) fn elsewhere(&self, grammar: &Grammar) -> f64 {
         /// One of so many prompts asks for nothing that is known.
-        const PRIOR: f64 = 0.1;
-        let words = self.fixed.iter().zip(&self.said.harmless).filter(|(_, harmless)| !**harmless);
-        words.map(|(id, _)| grammar.lexis.share(*id).ln()).sum::<f64>() + PRIOR.ln()
+        const PRIOR: f64 = 0.05;
+        let word = |at: usize| {
+            let spelled = if self.said.harmless[at] { 0.0 } else { grammar.lexis.share(self.fixed[at]).ln() };
+            spelled + self.case(grammar, 3, at)
+        };
+        (0..self.fixed.len()).map(word).sum::<f64>() + PRIOR.ln()
     }
 }
 
@@ -118,18 +133,19 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>) -> 
         here.sort_by(|a, b| b.1.sum.total_cmp(&a.1.sum).then(a.0.cmp(&b.0)));
         here.truncate(WIDTH);
         for ((from, plan), node) in here {
-            let total = of.left.get(&from).copied().unwrap_or(0);
-            let mut key = stretch(family, from);
+                        let mut stretch = Stretch::new(family, from);
+            let mut case = 0.0;
             let mut template = node.template;
             let mut shown = 0;
             for next in at..=n {
                 if next > at {
-                    let word = next - 1;
+                                        let word = next - 1;
+                    case += asked.case(grammar, 0, word);
                     if !asked.said.harmless[word] {
                         if asked.fixed[word] == NEVER {
                             break;
                         }
-                        key = mix(key, u64::from(asked.fixed[word]) + 2);
+                        stretch.push(asked.fixed[word]);
                         template = mix(template, u64::from(asked.fixed[word]) + 2);
                         shown += 1;
                     }
@@ -137,10 +153,9 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>) -> 
                 if shown > of.longest {
                     break;
                 }
-                let Some(arcs) = grammar.arcs.get(&key) else { continue };
-                for arc in arcs {
-                    let step = (f64::from(arc.count) / (f64::from(total) + 1.0)).ln();
-                    let weakest = node.weakest.min(arc.count);
+                                for arc in grammar.steps.lead(stretch) {
+                    let step = arc.log + case;
+                    let weakest = node.weakest.min(arc.shown);
                     if arc.to == END {
                         if next == n && of.plans.contains_key(&plan) {
                             let end = ends.entry(plan).or_insert(EMPTY);

@@ -50,6 +50,11 @@ impl Values {
         self.words.get(&word).copied().unwrap_or(0)
     }
 
+        /// How many different values were recorded.
+    pub(crate) fn distinct(&self) -> f64 {
+        self.seen.len() as f64
+    }
+
     /// The share of values that an entity of a kind covers.
     pub(crate) fn share(&self, kind: Kind) -> f64 {
         f64::from(self.kinds.get(&kind).copied().unwrap_or(0)) / self.count.max(1.0)

@@ -11,6 +11,8 @@ pub struct Word {
     pub text: String,
     /// Written with a capital, or in digits.
     pub marked: bool,
+    /// Written with a capital.
+    pub capital: bool,
     /// A sign (comma, dash, bracket …) stands between it and the word before it.
     pub after_sign: bool,
 }
@@ -93,18 +95,25 @@ fn push(text: &str, span: Range<usize>, after_sign: bool, found: &mut Vec<Word>)
             _ => "",
         };
         if !spelled.is_empty() {
-            found.push(Word { span, text: spelled.to_owned(), marked: false, after_sign });
+            found.push(Word { span, text: spelled.to_owned(), marked: false, capital: false, after_sign });
             return;
         }
     }
-    let marked = text[span.clone()].chars().next().is_some_and(|c| c.is_uppercase() || c.is_ascii_digit());
+    let capital = text[span.clone()].chars().next().is_some_and(char::is_uppercase);
+    let marked = capital || text[span.clone()].starts_with(|c: char| c.is_ascii_digit());
     match JOINED.iter().find(|(joined, _)| *joined == lower) {
         Some((_, parts)) => {
             for part in *parts {
-                found.push(Word { span: span.clone(), text: (*part).to_owned(), marked, after_sign });
+                found.push(Word {
+                    span: span.clone(),
+                    text: (*part).to_owned(),
+                    marked,
+                    capital,
+                    after_sign,
+                });
             }
         }
-        None => found.push(Word { span, text: lower, marked, after_sign }),
+        None => found.push(Word { span, text: lower, marked, capital, after_sign }),
     }
 }
 
