@@ -12,8 +12,10 @@ pub enum Difference {
     Known,
     /// In values.
     Values,
-    /// In values, and its fixed words come from several recorded prompts.
+        /// In values that were recorded before, and its fixed words come from several recorded prompts.
     Joined,
+    /// In values, and its fixed words come from several recorded prompts.
+    Loose,
 }
 
 /// Outcomes of one kind.

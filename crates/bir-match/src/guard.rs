@@ -17,6 +17,10 @@ pub enum Veto {
     Typed,
         /// A word that these scenarios use as a fixed one stands in it, and in none of its values.
     Fixed,
+        /// Values of its sort come again and again, and this one was never there.
+    Closed,
+    /// It begins the prompt, where a verb may stand.
+    First,
     /// It has no word of its own.
     Empty,
     /// A sign divides it.
@@ -29,6 +33,8 @@ const POINTING: u32 = 3;
 const LICENSED: u32 = 2;
 /// A word that could be a second request has to be in this share of them.
 const USUAL: f64 = 0.15;
+/// A sort is closed where a new value is less likely than that.
+const CLOSED: f64 = 0.12;
 /// A fixed word has to be one so often.
 const USED: u32 = 2;
 
@@ -59,13 +65,17 @@ pub(crate) fn veto(
     {
         return None;
     }
+        if grammar.shapes[filled.sort as usize].new < CLOSED {
+        return Some(Veto::Closed);
+    }
+    if (0..filled.from).all(|at| said.harmless[at]) && !words.iter().skip(1).any(|w| w.capital) {
+        return Some(Veto::First);
+    }
     // Written like a title: what stands between its capitals belongs to it.
-    let small = |at: usize| {
-        lexicon::is_harmless(&words[at].text) || lexicon::classes(&words[at].text).next().is_some()
-    };
-    let titled = words[0].marked
-        && words[words.len() - 1].marked
-        && (0..words.len()).all(|at| words[at].marked || small(at));
+    let small = |at: usize| lexicon::is_harmless(&words[at].text) || lexicon::classes(&words[at].text).next().is_some();
+    let joins = |at: usize| lexicon::is_harmless(&words[at].text) || has(at, Class::Preposition) || matches!(words[at].text.as_str(), "and" | "or");
+    let name = |at: usize| words[at].capital || (words[at].marked && at > 0 && words[at - 1].capital);
+    let titled = said.cased && words[0].capital && name(words.len() - 1) && (0..words.len()).all(|at| words[at].marked || joins(at));
     for at in 0..words.len() {
                 // A capital in the middle of a prompt begins a title.
         let inside = at > 0 || (filled.from > 0 && words[0].capital && said.cased);
@@ -76,10 +86,10 @@ pub(crate) fn veto(
         let licensed = with >= LICENSED;
         let usual = f64::from(with) >= values.distinct() * USUAL && with >= 5;
         for class in lexicon::classes(&words[at].text) {
-                        let fits = match class {
+                                    let fits = match class {
                 Class::Negation | Class::Condition => false,
-                Class::Compound | Class::Reference => usual,
-                _ => licensed,
+                Class::Preposition => usual || (licensed && words[at].text == "of"),
+                _ => usual,
             };
             if !fits {
                 return Some(Veto::Word(class));

@@ -226,7 +226,8 @@ impl Matcher {
             (true, _, true) => Difference::Same,
             (true, true, _) => Difference::Known,
             (true, false, _) => Difference::Values,
-            (false, _, _) => Difference::Joined,
+            (false, true, _) => Difference::Joined,
+            (false, false, _) => Difference::Loose,
         });
         self.read(prompt, said, entities, best, known, whole, answer);
     }
@@ -273,8 +274,16 @@ impl Answer {
     pub fn decide(&self, limit: f64, outcomes: Evidence) -> Decision {
         let _ = (limit, outcomes);
         match self.difference {
-            Some(_) if self.veto.is_none() && self.missing.is_empty() && self.confidence > 0.9 => {
-                Decision::Execute
+            Some(difference) if self.veto.is_none() && self.missing.is_empty() => {
+                let sure = match (difference, self.shown) {
+                    (Difference::Same | Difference::Known, _) => 0.9,
+                    (Difference::Values, 4..) => 0.97,
+                    (Difference::Values, _) => 0.99,
+                    (Difference::Joined, 1..) => 0.99,
+                    (Difference::Loose, 4..) => 0.99,
+                    _ => 2.0,
+                };
+                if self.confidence > sure { Decision::Execute } else { Decision::Steer }
             }
             Some(_) => Decision::Steer,
             None => Decision::Decline,
