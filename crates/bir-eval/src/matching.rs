@@ -98,7 +98,16 @@ pub(crate) fn slots(set: &str, options: &Options) -> Result<String, String> {
                 accepted += 1;
                 right += usize::from(same);
                 exact += usize::from(values);
-                let bucket = format!("{:?} shown {} conf {}", answer.difference, match answer.shown { 0 => "0", 1..4 => "1-3", _ => "4+" }, bucket(answer.confidence));
+                let bucket = format!(
+                    "{:?} shown {} conf {}",
+                    answer.difference,
+                    match answer.shown {
+                        0 => "0",
+                        1..4 => "1-3",
+                        _ => "4+",
+                    },
+                    bucket(answer.confidence)
+                );
                 let kind = kinds.entry(bucket).or_default();
                 kind[0] += 1;
                 kind[1] += usize::from(same);

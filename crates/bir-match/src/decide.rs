@@ -12,7 +12,7 @@ pub enum Difference {
     Known,
     /// In values.
     Values,
-        /// In values that were recorded before, and its fixed words come from several recorded prompts.
+    /// In values that were recorded before, and its fixed words come from several recorded prompts.
     Joined,
     /// In values, and its fixed words come from several recorded prompts.
     Loose,

@@ -15,7 +15,7 @@ use crate::steps::{Steps, Stretch};
 use crate::value::{Shape, Values};
 use crate::word::{Word, words};
 use bir_entity::{Clock, Entity, Kind, Vocabulary};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A sort of values, or one of the two ends of a prompt.
 pub(crate) type Sort = u32;
@@ -30,6 +30,7 @@ pub(crate) struct Lexis {
     ids: HashMap<String, u32>,
     counts: Vec<u32>,
     total: u64,
+    harmless: HashSet<u32>,
 }
 
 /// The number of a word that no prompt has shown.
@@ -39,13 +40,22 @@ const DIGITS: &str = "#";
 
 impl Lexis {
     fn learn(&mut self, word: &str) -> u32 {
+        let id = self.know(word);
+        self.counts[id as usize] += 1;
+        self.total += 1;
+        id
+    }
+
+    /// The number of a word, a new one if it has none.
+    fn know(&mut self, word: &str) -> u32 {
         let next = u32::try_from(self.counts.len()).unwrap_or(NEVER - 1);
         let id = *self.ids.entry(word.to_owned()).or_insert(next);
         if id == next {
             self.counts.push(0);
+            if lexicon::is_harmless(word) {
+                self.harmless.insert(id);
+            }
         }
-        self.counts[id as usize] += 1;
-        self.total += 1;
         id
     }
 
@@ -71,7 +81,7 @@ pub(crate) struct Family {
     pub(crate) prompts: u32,
     /// Which parameters a prompt mentions, as [`plan_key`], and whose plan that is.
     pub(crate) plans: HashMap<u64, Vec<(usize, u32)>>,
-        /// Fixed words, and how often they were one.
+    /// Fixed words, and how often they were one.
     pub(crate) fixed: HashMap<u32, u32>,
     /// The most words of a stretch.
     pub(crate) longest: usize,
@@ -110,6 +120,47 @@ pub(crate) fn value_key(words: &[Word]) -> u64 {
     words.iter().fold(3, |key, w| w.text.bytes().fold(mix(key, 5), |key, b| mix(key, u64::from(b))))
 }
 
+/// Something mentioned that has a type, from a word to a word.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Typed {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    kind: Kind,
+}
+
+/// The key of words with what has a type taken as its type ("in" and a length of time); None: nothing in them has one.
+pub(crate) fn pattern(
+    grammar: &Grammar,
+    typed: &[Typed],
+    inside: &[u32],
+    from: usize,
+    to: usize,
+) -> Option<u64> {
+    let first = typed.partition_point(|t| t.from < from);
+    let mut rest = typed[first..].iter().take_while(|t| t.to <= to).peekable();
+    rest.peek()?;
+    let (mut key, mut at) = (21, from);
+    while at < to {
+        match rest.next_if(|t| t.from == at) {
+            Some(t) => {
+                key = mix(key, 1_000_000_007 + t.kind as u64);
+                at = t.to;
+            }
+            None => {
+                // A word that was never seen is like no other.
+                if inside[at] == NEVER {
+                    return Some(0);
+                }
+                if !grammar.lexis.harmless.contains(&inside[at]) {
+                    key = mix(key, u64::from(inside[at]));
+                }
+                at += 1;
+            }
+        }
+    }
+    Some(key)
+}
+
 /// The words of a prompt that are compared, with what is harmless marked.
 #[derive(Debug)]
 pub(crate) struct Said {
@@ -134,19 +185,14 @@ impl Said {
         Self { words, harmless, cased }
     }
 
-    /// The words that an entity covers, from and to.
-    pub(crate) fn cover(&self, entities: &[Entity]) -> HashMap<(usize, usize), Kind> {
-        let mut cover = HashMap::new();
-        for entity in entities {
-            if matches!(entity.kind, Kind::Name | Kind::Quoted) {
-                continue;
-            }
-            let (from, to) = self.range(&entity.span);
-            if from < to {
-                cover.entry((from, to)).or_insert(entity.kind);
-            }
-        }
-        cover
+    /// What is mentioned that has a type, by the words that it stands on; names and quotations have none that counts here.
+    pub(crate) fn typed(&self, entities: &[Entity]) -> Vec<Typed> {
+        let counts = |e: &&Entity| !matches!(e.kind, Kind::Name | Kind::Quoted | Kind::Word);
+        let typed = entities.iter().filter(counts).map(|e| {
+            let (from, to) = self.range(&e.span);
+            Typed { from, to, kind: e.kind }
+        });
+        typed.filter(|t| t.from < t.to).collect()
     }
 
     /// The words inside bytes.
@@ -177,7 +223,16 @@ impl Grammar {
 
     fn learn(&mut self, at: usize, scenario: &Known, family: usize, example: &Example, clock: &Clock) {
         let said = Said::new(&example.text);
-        let cover = said.cover(&bir_entity::find(&example.text, clock, &Vocabulary::default()));
+        let typed = said.typed(&bir_entity::find(&example.text, clock, &Vocabulary::default()));
+        let inside: Vec<u32> = (said.words.iter())
+            .map(|w| {
+                if w.text.bytes().all(|b| b.is_ascii_digit()) {
+                    self.lexis.know(DIGITS)
+                } else {
+                    self.lexis.know(&w.text)
+                }
+            })
+            .collect();
         let mut from = BEGIN;
         let mut next = 0;
         let mut plan = 0;
@@ -196,17 +251,14 @@ impl Grammar {
                 self.values.push(Values::default());
             }
             template = mix(self.stretch(&said, next..start, family, from, sort, template), u64::from(sort));
-            let inside: Vec<u32> = said.words[start..end]
-                .iter()
-                .map(|w| {
-                    let digits = w.text.bytes().all(|b| b.is_ascii_digit());
-                    self.lexis.learn(if digits { DIGITS } else { &w.text })
-                })
-                .collect();
+            for word in &said.words[start..end] {
+                self.lexis.learn(&word.text);
+            }
+            let pattern = pattern(self, &typed, &inside, start, end);
             self.values[sort as usize].learn(
                 value_key(&said.words[start..end]),
-                &inside,
-                cover.get(&(start, end)).copied(),
+                &inside[start..end],
+                pattern,
             );
             for at in (start..end).filter(|at| said.cased && *at > 0) {
                 self.cases.learn(if at == start { 1 } else { 2 }, said.words[at].capital);
@@ -243,7 +295,7 @@ impl Grammar {
             if said.cased && at > 0 {
                 self.cases.learn(0, said.words[at].capital);
             }
-                        if !said.harmless[at] {
+            if !said.harmless[at] {
                 *self.families[family].fixed.entry(id).or_default() += 1;
                 stretch.push(id);
                 template = mix(template, u64::from(id) + 2);

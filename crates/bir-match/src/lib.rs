@@ -176,15 +176,25 @@ impl Matcher {
             }
         }
         let entities = bir_entity::find(prompt, clock, vocabulary);
-        let mut asked = parse::Asked::new(&self.grammar, &said, said.cover(&entities));
+        let mut asked = parse::Asked::new(&self.grammar, &said, prompt, &entities);
         let mut readings = Vec::new();
-        for family in families {
-            readings.extend(parse::parse(&self.grammar, family, &mut asked));
+        for heed in [true, false] {
+            readings =
+                families.iter().flat_map(|f| parse::parse(&self.grammar, *f, &mut asked, heed)).collect();
+            // Where every reading is vetoed, the best is told with its veto.
+            if readings.iter().any(|r: &parse::Reading| r.log.is_finite()) {
+                break;
+            }
         }
         let total =
             readings.iter().fold(asked.elsewhere(&self.grammar), |sum, r| parse::plus(sum, r.plan_log));
-        let Some(best) = readings.into_iter().max_by(|a, b| a.log.total_cmp(&b.log)) else { return answer };
+        let Some(best) =
+            readings.into_iter().filter(|r| r.log.is_finite()).max_by(|a, b| a.log.total_cmp(&b.log))
+        else {
+            return answer;
+        };
         answer.confidence = (best.log - total).exp();
+        answer.veto = best.values.iter().find_map(|f| guard::veto(&self.grammar, best.family, &asked, *f));
         self.explain(prompt, &said, &entities, &best, &mut answer);
         answer
     }
@@ -200,8 +210,6 @@ impl Matcher {
     ) {
         let Some(plans) = self.grammar.families[best.family].plans.get(&best.plan) else { return };
         let template = |scenario: usize| {
-            let key = grammar::mix(grammar::mix(best.template, 0), scenario as u64);
-            let _ = key;
             self.grammar.templates.get(&grammar::mix(best.template, scenario as u64)).copied().unwrap_or(0)
         };
         let shown: Vec<(usize, u32)> = plans.iter().map(|(s, _)| (*s, template(*s))).collect();
@@ -218,7 +226,6 @@ impl Matcher {
         let known = &self.known[scenario];
         answer.scenario = Some(scenario);
         answer.shown = best.weakest;
-        answer.veto = best.values.iter().find_map(|f| guard::veto(&self.grammar, best.family, said, prompt, entities, *f));
         let seen = |f: &parse::Filled| {
             self.grammar.values[f.sort as usize].times(grammar::value_key(&said.words[f.from..f.to])) > 0
         };

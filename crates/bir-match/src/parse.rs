@@ -4,13 +4,19 @@
 //! It is a search from left to right. A state is a word, the parameter whose value ended before it, and which parameters were
 //! mentioned so far; each state keeps the sum over its ways and the best of them. States beyond [`WIDTH`] at one word are left out.
 
-use crate::grammar::{BEGIN, END, Grammar, NEVER, Said, Sort, mix, plan_key, value_key};
+use crate::grammar::{BEGIN, END, Grammar, NEVER, Said, Sort, Typed, mix, pattern, plan_key, value_key};
+use crate::guard::{self, Veto};
+use crate::lexicon::{self, Class};
 use crate::steps::Stretch;
-use bir_entity::Kind;
+use bir_entity::Entity;
 use std::collections::HashMap;
 
 /// States that are kept at a word.
 const WIDTH: usize = 48;
+/// How much less likely, as a logarithm, a reading is that changes nothing.
+const FAR: f64 = 60.0;
+/// A value that is none at all weighs so much less beside the others.
+const UNLIKELY: f64 = 0.01;
 /// A value has at most so many words more than the longest that was recorded.
 const LONGER: usize = 2;
 
@@ -57,37 +63,64 @@ struct Trail {
 /// What is known of the asked prompt.
 pub(crate) struct Asked<'a> {
     pub(crate) said: &'a Said,
-    pub(crate) cover: HashMap<(usize, usize), Kind>,
+    prompt: &'a str,
+    typed: Vec<Typed>,
+    pub(crate) classes: Vec<Vec<Class>>,
     fixed: Vec<u32>,
-    inside: Vec<u32>,
-    logs: HashMap<(Sort, usize, usize), f64>,
+    pub(crate) inside: Vec<u32>,
+    /// For the family that is being tried.
+    values: HashMap<(Sort, usize, usize), (f64, Option<Veto>)>,
 }
 
 impl<'a> Asked<'a> {
-    pub(crate) fn new(grammar: &Grammar, said: &'a Said, cover: HashMap<(usize, usize), Kind>) -> Self {
+    pub(crate) fn new(grammar: &Grammar, said: &'a Said, prompt: &'a str, entities: &[Entity]) -> Self {
         let fixed = said.words.iter().map(|w| grammar.lexis.id(&w.text)).collect();
         let inside = said.words.iter().map(|w| grammar.lexis.inside(&w.text)).collect();
-        Self { said, cover, fixed, inside, logs: HashMap::new() }
+        let classes = said.words.iter().map(|w| lexicon::classes(&w.text).collect()).collect();
+        Self { said, prompt, typed: said.typed(entities), classes, fixed, inside, values: HashMap::new() }
     }
 
-    fn value(&mut self, grammar: &Grammar, sort: Sort, from: usize, to: usize) -> f64 {
-        if let Some(log) = self.logs.get(&(sort, from, to)) {
-            return *log;
+    /// How likely words are a value, and what speaks against it.
+    fn value(&mut self, grammar: &Grammar, family: usize, filled: Filled) -> (f64, Option<Veto>) {
+        let key = (filled.sort, filled.from, filled.to);
+        if let Some(found) = self.values.get(&key) {
+            return *found;
         }
+        let (from, to) = (filled.from, filled.to);
         let cases = (from..to).map(|at| self.case(grammar, if at == from { 1 } else { 2 }, at)).sum::<f64>();
-        let values = &grammar.values[sort as usize];
-        let key = value_key(&self.said.words[from..to]);
-        let log = cases + values.log(
-                &grammar.shapes[sort as usize],
-                key,
-                &self.inside[from..to],
-                self.cover.get(&(from, to)).copied(),
-            );
-        self.logs.insert((sort, from, to), log);
-        log
+        let values = &grammar.values[filled.sort as usize];
+        let shape = &grammar.shapes[filled.sort as usize];
+        let pattern = self.pattern(grammar, filled);
+        let log = values.log(shape, value_key(&self.said.words[from..to]), &self.inside[from..to], pattern);
+        let found = (cases + log, guard::veto(grammar, family, self, filled));
+        self.values.insert(key, found);
+        found
     }
 
-        /// How likely it is that a word is written as it is, as a fixed one (0) or in a value (1, 2).
+    /// The typed mentions in a value, and the words around them; none: there are none.
+    pub(crate) fn pattern(&self, grammar: &Grammar, filled: Filled) -> Option<u64> {
+        pattern(grammar, &self.typed, &self.inside, filled.from, filled.to)
+    }
+
+    /// A quotation holds these words and nothing else.
+    pub(crate) fn in_quotes(&self, filled: Filled) -> bool {
+        const PAIRS: &[(char, char)] =
+            &[('"', '"'), ('“', '”'), ('„', '“'), ('«', '»'), ('`', '`'), ('‘', '’'), ('\'', '\'')];
+        let (first, last) = (&self.said.words[filled.from], &self.said.words[filled.to - 1]);
+        let before = self.prompt[..first.span.start].chars().next_back();
+        let after = self.prompt[last.span.end..].chars().next();
+        PAIRS.iter().any(|(open, close)| before == Some(*open) && after == Some(*close))
+    }
+
+    /// A sign that ends something stands between two of the words.
+    pub(crate) fn is_divided(&self, filled: Filled) -> bool {
+        self.said.words[filled.from..filled.to].windows(2).any(|pair| {
+            let between = self.prompt.get(pair[0].span.end..pair[1].span.start);
+            between.is_some_and(|b| b.contains([',', ';', '.', '?', '!', ':', '(', ')', '\n']))
+        })
+    }
+
+    /// How likely it is that a word is written as it is, as a fixed one (0) or in a value (1, 2).
     fn case(&self, grammar: &Grammar, of: usize, at: usize) -> f64 {
         let word = &self.said.words[at];
         let digits = word.marked && !word.capital;
@@ -112,8 +145,10 @@ pub(crate) fn plus(a: f64, b: f64) -> f64 {
     if low == f64::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }
 }
 
-/// The ways to read a prompt in a family: for each plan its best, likeliest first.
-pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>) -> Vec<Reading> {
+/// The ways to read a prompt in a family: for each plan its best, likeliest first. Where vetoes are heeded, a reading with a vetoed value is
+/// never the best (its likelihood is nothing then), but still counts against the others.
+pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, heed: bool) -> Vec<Reading> {
+    asked.values.clear();
     let of = &grammar.families[family];
     let n = asked.said.words.len();
     let mut states: Vec<HashMap<(Sort, u64), Node>> = vec![HashMap::new(); n + 1];
@@ -128,18 +163,20 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>) -> 
         template: mix(9, family as u64),
     };
     states[0].insert((BEGIN, 0), start);
+    // What is this much less likely than the words anywhere else changes nothing.
+    let floor = asked.elsewhere(grammar) - FAR;
     for at in 0..=n {
         let mut here: Vec<((Sort, u64), Node)> = std::mem::take(&mut states[at]).into_iter().collect();
         here.sort_by(|a, b| b.1.sum.total_cmp(&a.1.sum).then(a.0.cmp(&b.0)));
         here.truncate(WIDTH);
         for ((from, plan), node) in here {
-                        let mut stretch = Stretch::new(family, from);
+            let mut stretch = Stretch::new(family, from);
             let mut case = 0.0;
             let mut template = node.template;
             let mut shown = 0;
             for next in at..=n {
                 if next > at {
-                                        let word = next - 1;
+                    let word = next - 1;
                     case += asked.case(grammar, 0, word);
                     if !asked.said.harmless[word] {
                         if asked.fixed[word] == NEVER {
@@ -153,7 +190,7 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>) -> 
                 if shown > of.longest {
                     break;
                 }
-                                for arc in grammar.steps.lead(stretch) {
+                for arc in grammar.steps.lead(stretch) {
                     let step = arc.log + case;
                     let weakest = node.weakest.min(arc.shown);
                     if arc.to == END {
@@ -165,7 +202,15 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>) -> 
                     }
                     let longest = grammar.values[arc.to as usize].longest + LONGER;
                     for to in next + 1..=n.min(next + longest) {
-                        let value = step + asked.value(grammar, arc.to, next, to);
+                        let filled = Filled { sort: arc.to, from: next, to };
+                        let (value, veto) = asked.value(grammar, family, filled);
+                        let unlikely = if veto.is_some_and(Veto::is_unlikely) { UNLIKELY.ln() } else { 0.0 };
+                        let sum = node.sum + step + value + unlikely;
+                        let best =
+                            if heed && veto.is_some() { f64::NEG_INFINITY } else { node.best + step + value };
+                        if sum < floor {
+                            continue;
+                        }
                         let state = states[to].entry((arc.to, plan_key(plan, arc.to))).or_insert(EMPTY);
                         let template = mix(template, u64::from(arc.to));
                         let back = || {
@@ -175,7 +220,7 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>) -> 
                             });
                             trail.len() - 1
                         };
-                        reach(state, node.sum + value, node.best + value, back, weakest, template);
+                        reach(state, sum, best, back, weakest, template);
                     }
                 }
             }

@@ -3,7 +3,6 @@
 //! A sort with few values that come again and again is closed: a new one is unlikely. One whose every value was new is open. In between
 //! the share of values that were seen once says how likely a new one is.
 
-use bir_entity::Kind;
 use std::collections::HashMap;
 
 /// What an unknown word weighs: one of a hundred thousand.
@@ -14,7 +13,7 @@ pub(crate) const UNKNOWN: f64 = 1e-5;
 pub(crate) struct Values {
     count: f64,
     seen: HashMap<u64, u32>,
-    kinds: HashMap<Kind, u32>,
+    patterns: HashMap<u64, u32>,
     words: HashMap<u32, u32>,
     word_total: f64,
     lengths: HashMap<usize, u32>,
@@ -23,11 +22,11 @@ pub(crate) struct Values {
 
 impl Values {
     /// Learns from a value.
-    pub(crate) fn learn(&mut self, key: u64, words: &[u32], kind: Option<Kind>) {
+    pub(crate) fn learn(&mut self, key: u64, words: &[u32], pattern: Option<u64>) {
         self.count += 1.0;
         *self.seen.entry(key).or_default() += 1;
-        if let Some(kind) = kind {
-            *self.kinds.entry(kind).or_default() += 1;
+        if let Some(pattern) = pattern {
+            *self.patterns.entry(pattern).or_default() += 1;
         }
         // A value that comes often must not count as many.
         if self.seen[&key] == 1 {
@@ -50,14 +49,14 @@ impl Values {
         self.words.get(&word).copied().unwrap_or(0)
     }
 
-        /// How many different values were recorded.
+    /// How many different values were recorded.
     pub(crate) fn distinct(&self) -> f64 {
         self.seen.len() as f64
     }
 
-    /// The share of values that an entity of a kind covers.
-    pub(crate) fn share(&self, kind: Kind) -> f64 {
-        f64::from(self.kinds.get(&kind).copied().unwrap_or(0)) / self.count.max(1.0)
+    /// How many values have this pattern.
+    pub(crate) fn with_pattern(&self, pattern: u64) -> u32 {
+        self.patterns.get(&pattern).copied().unwrap_or(0)
     }
 
     /// How likely the next value is one that was not seen yet.
@@ -69,7 +68,7 @@ impl Values {
     /// What is worked out once all values are learned.
     pub(crate) fn finish(&self) -> Shape {
         let known = self.words.values().filter(|n| **n > 1).map(|n| f64::from(*n)).sum::<f64>();
-        let typed = self.kinds.values().map(|n| f64::from(*n)).sum::<f64>() / self.count.max(1.0);
+        let typed = self.patterns.values().map(|n| f64::from(*n)).sum::<f64>() / self.count.max(1.0);
         Shape {
             new: self.new_share(),
             // How likely a word of a new value is one of another value.
@@ -79,7 +78,7 @@ impl Values {
     }
 
     /// The logarithm of how likely a stretch of words is a value.
-    pub(crate) fn log(&self, shape: &Shape, key: u64, words: &[u32], kind: Option<Kind>) -> f64 {
+    pub(crate) fn log(&self, shape: &Shape, key: u64, words: &[u32], pattern: Option<u64>) -> f64 {
         /// An entity is one of so many of its kind.
         const OF_A_KIND: f64 = 1e-3;
         let times = self.times(key);
@@ -96,7 +95,7 @@ impl Values {
                 + (1.0 - shape.known).max(0.02) * UNKNOWN)
                 .ln();
         }
-        let of_kind = kind.map_or(0.0, |kind| self.share(kind) * OF_A_KIND);
+        let of_kind = pattern.map_or(0.0, |p| f64::from(self.with_pattern(p)) / self.count * OF_A_KIND);
         shape.new.ln() + (spelled.exp() + of_kind).ln().max(spelled)
     }
 }
