@@ -81,7 +81,7 @@ pub(crate) struct Family {
     pub(crate) prompts: u32,
     /// Which parameters a prompt mentions, as [`plan_key`], and whose plan that is.
     pub(crate) plans: HashMap<u64, Vec<(usize, u32)>>,
-    /// Fixed words, and how often they were one.
+    /// Fixed words, and those of values that came again, with how often.
     pub(crate) fixed: HashMap<u32, u32>,
     /// The most words of a stretch.
     pub(crate) longest: usize,
@@ -252,7 +252,10 @@ impl Grammar {
             }
             template = mix(self.stretch(&said, next..start, family, from, sort, template), u64::from(sort));
             for word in &said.words[start..end] {
-                self.lexis.learn(&word.text);
+                let id = self.lexis.learn(&word.text);
+                if self.values[sort as usize].times(value_key(&said.words[start..end])) > 0 {
+                    *self.families[family].fixed.entry(id).or_default() += 1;
+                }
             }
             let pattern = pattern(self, &typed, &inside, start, end);
             self.values[sort as usize].learn(
@@ -293,7 +296,7 @@ impl Grammar {
         for at in range {
             let id = self.lexis.learn(&said.words[at].text);
             if said.cased && at > 0 {
-                self.cases.learn(0, said.words[at].capital);
+                self.cases.learn(if said.harmless[at] { 3 } else { 0 }, said.words[at].capital);
             }
             if !said.harmless[at] {
                 *self.families[family].fixed.entry(id).or_default() += 1;
@@ -308,10 +311,10 @@ impl Grammar {
     }
 }
 
-/// How often words are written with a capital: fixed words (0), the first words of values (1), their other words (2), any (3).
+/// How often words are written with a capital: fixed words (0), the first words of values (1), their other words (2), harmless words outside of values (3), any (4).
 #[derive(Debug, Default)]
 pub(crate) struct Cases {
-    counts: [[u32; 2]; 3],
+    counts: [[u32; 2]; 4],
 }
 
 impl Cases {

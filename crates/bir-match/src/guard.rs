@@ -14,7 +14,7 @@ pub enum Veto {
     Word(Class),
     /// It mentions something of a type in a way that no value of its sort does.
     Typed,
-    /// A word that these scenarios use as a fixed one stands in it, and in none of its values.
+    /// A word stands in it that these scenarios use as a fixed one, or in values of other sorts.
     Fixed,
     /// Values of its sort come again and again, and this one was never there.
     Closed,
@@ -43,6 +43,8 @@ const USUAL: f64 = 0.15;
 const USUAL_TIMES: u32 = 5;
 /// A sort is closed where a new value is less likely than that.
 const CLOSED: f64 = 0.12;
+/// And so many times as often as it is in a value.
+const RARELY: f64 = 10.0;
 /// A fixed word has to be one so often.
 const USED: u32 = 2;
 
@@ -110,7 +112,8 @@ pub(crate) fn veto(grammar: &Grammar, family: usize, asked: &Asked<'_>, filled: 
     }
     let fixed = |at: usize| {
         let id = asked.inside[filled.from + at];
-        values.with_word(id) == 0 && grammar.families[family].fixed.get(&id).is_some_and(|n| *n >= USED)
+        let here = f64::from(values.with_word(id)) * RARELY;
+        grammar.families[family].fixed.get(&id).is_some_and(|n| *n >= USED && f64::from(*n) > here)
     };
     if (0..words.len()).any(|at| !harmless(at) && fixed(at)) {
         return Some(Veto::Fixed);

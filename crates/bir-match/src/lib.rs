@@ -193,7 +193,7 @@ impl Matcher {
         else {
             return answer;
         };
-        answer.confidence = (best.log - total).exp();
+        answer.confidence = (best.log - total).exp().min(1.0);
         answer.veto = best.values.iter().find_map(|f| guard::veto(&self.grammar, best.family, &asked, *f));
         self.explain(prompt, &said, &entities, &best, &mut answer);
         answer
@@ -257,7 +257,8 @@ impl Matcher {
             let places: Vec<usize> = (0..known.places.len()).filter(|p| fits(*p)).collect();
             let Some(place) = places.iter().copied().find(|p| !taken.contains(p)) else { continue };
             taken.push(place);
-            let span = said.words[filled.from].span.start..said.words[filled.to - 1].span.end;
+            let span =
+                whole_span(prompt, said.words[filled.from].span.start..said.words[filled.to - 1].span.end);
             let value = if places.len() > 1 && !whole {
                 None
             } else {
@@ -296,6 +297,14 @@ impl Answer {
             None => Decision::Decline,
         }
     }
+}
+
+/// The bytes of words, with the point behind an abbreviation ("p.m.").
+fn whole_span(prompt: &str, span: Range<usize>) -> Range<usize> {
+    let words = &prompt[span.clone()];
+    let mut last = words.chars().rev();
+    let short = last.next().is_some_and(char::is_alphabetic) && last.next() == Some('.');
+    if short && prompt[span.end..].starts_with('.') { span.start..span.end + 1 } else { span }
 }
 
 /// The value of words: they themselves, or the normal form of the one entity of its kind that stands on them.

@@ -13,6 +13,10 @@ use std::collections::HashMap;
 
 /// States that are kept at a word.
 const WIDTH: usize = 48;
+/// Words of any kind, for [`Asked::case`].
+const ANY: usize = 4;
+/// How likely a harmless word stands at a place outside of values.
+const SKIPPED: f64 = 0.3;
 /// How much less likely, as a logarithm, a reading is that changes nothing.
 const FAR: f64 = 60.0;
 /// A value that is none at all weighs so much less beside the others.
@@ -120,7 +124,7 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// How likely it is that a word is written as it is, as a fixed one (0) or in a value (1, 2).
+    /// How likely it is that a word is written as it is, as a fixed one (0, 3) or in a value (1, 2).
     fn case(&self, grammar: &Grammar, of: usize, at: usize) -> f64 {
         let word = &self.said.words[at];
         let digits = word.marked && !word.capital;
@@ -133,7 +137,7 @@ impl<'a> Asked<'a> {
         const PRIOR: f64 = 0.05;
         let word = |at: usize| {
             let spelled = if self.said.harmless[at] { 0.0 } else { grammar.lexis.share(self.fixed[at]).ln() };
-            spelled + self.case(grammar, 3, at)
+            spelled + self.case(grammar, ANY, at)
         };
         (0..self.fixed.len()).map(word).sum::<f64>() + PRIOR.ln()
     }
@@ -177,7 +181,11 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
             for next in at..=n {
                 if next > at {
                     let word = next - 1;
-                    case += asked.case(grammar, 0, word);
+                    case += if asked.said.harmless[word] {
+                        asked.case(grammar, 3, word) + SKIPPED.ln()
+                    } else {
+                        asked.case(grammar, 0, word)
+                    };
                     if !asked.said.harmless[word] {
                         if asked.fixed[word] == NEVER {
                             break;
