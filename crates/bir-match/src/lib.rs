@@ -285,10 +285,10 @@ impl Answer {
             Some(difference) if self.veto.is_none() && self.missing.is_empty() => {
                 let sure = match (difference, self.shown) {
                     (Difference::Same | Difference::Known, _) => 0.9,
-                    (Difference::Values, 4..) => 0.97,
-                    (Difference::Values, _) => 0.99,
+                    (Difference::Values, 4..) => 0.98,
+                    (Difference::Values, _) => 0.999,
                     (Difference::Joined, 1..) => 0.99,
-                    (Difference::Loose, 4..) => 0.99,
+                    (Difference::Loose, 4..) => 0.995,
                     _ => 2.0,
                 };
                 if self.confidence > sure { Decision::Execute } else { Decision::Steer }

@@ -72,6 +72,11 @@ impl Stretch {
     }
 }
 
+/// Behind any parameter a stretch that led to a sort this often,
+const OFTEN: f64 = 12.0;
+/// counts like so many prompts behind the one where it was shown at least once.
+const ENOUGH: u32 = 4;
+
 /// Where a stretch may lead.
 pub(crate) struct Step {
     pub(crate) to: Sort,
@@ -113,7 +118,7 @@ impl Steps {
                 (anywhere.count(to) + BY_LAST_WORD * by_word) / (f64::from(anywhere.total) + BY_LAST_WORD);
             let log = (sure * shown / f64::from(left.max(1)) + (1.0 - sure) * stretches * toward).ln();
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was a count")]
-            let shown = shown as u32;
+                        let shown = if shown >= 1.0 && anywhere.count(to) >= OFTEN { (shown as u32).max(ENOUGH) } else { shown as u32 };
             Step { to, log, shown }
         };
         last.to.iter().map(|(to, _)| step(*to)).collect()
