@@ -173,6 +173,7 @@ pub(crate) fn slots(set: &str, options: &Options) -> Result<String, String> {
     for (kind, [n, same, values]) in &kinds {
         let _ = writeln!(report, "    {kind}: {n}, plan wrong {}, values wrong {}", n - same, n - values);
     }
+        let _ = writeln!(report, "    doubt of the first: {:.4}", matcher.ask(&memory_half[0].text, &clock(), &Vocabulary::default()).doubt);
     for (why, n) in &misses {
         let _ = writeln!(report, "    reachable, not executed, {why}: {n}");
     }

@@ -20,6 +20,8 @@ pub enum Veto {
     Closed,
     /// It begins the prompt, where a verb may stand.
     First,
+        /// It is written in small letters, as no value of its sort is.
+    Written,
     /// It has no word of its own.
     Empty,
     /// A sign divides it.
@@ -68,8 +70,11 @@ pub(crate) fn veto(grammar: &Grammar, family: usize, asked: &Asked<'_>, filled: 
         return Some(Veto::Closed);
     }
     let begins = (0..filled.from).all(|at| asked.said.harmless[at]);
-    if begins && !words.iter().skip(1).any(|w| w.capital) {
+    if begins {
         return Some(Veto::First);
+    }
+        if asked.said.cased && !words[0].marked && values.written() {
+        return Some(Veto::Written);
     }
     // Written like a title: what stands between its capitals belongs to it. A capital in the middle of a prompt begins one.
     let harmless = |at: usize| lexicon::is_harmless(&words[at].text);

@@ -45,6 +45,13 @@ const NOMINATED: usize = 32;
 /// Families that are tried.
 const FAMILIES: usize = 12;
 
+/// Recorded prompts that make a wording usual.
+const OFTEN: u32 = 4;
+/// How many times likelier a doubt may be than a wrong decision: the rest of a prompt settles most of it.
+const REST: f64 = 3.0;
+/// What the fixed words must say where it is in doubt that they belong to one family.
+const TELLING: f64 = 30.0;
+
 /// What a prompt is, for a set of scenarios.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
@@ -58,6 +65,10 @@ pub struct Answer {
     pub difference: Option<Difference>,
     /// How likely this reading is among all, from 0 to 1.
     pub confidence: f64,
+    /// How much its fixed words say: the sum of the negative logarithms of how usual they are.
+    pub weight: f64,
+        /// How likely prompts that begin like this one belong elsewhere, after so many that did not.
+    pub doubt: f64,
     /// Recorded prompts that showed the rarest of the stretches that were needed.
     pub shown: u32,
     /// What stands against it.
@@ -146,6 +157,8 @@ impl Matcher {
             missing: Vec::new(),
             difference: None,
             confidence: 0.0,
+            weight: 0.0,
+                        doubt: 1.0,
             shown: 0,
             veto: None,
             nearest: None,
@@ -225,7 +238,12 @@ impl Matcher {
         let whole = template(scenario) > 0;
         let known = &self.known[scenario];
         answer.scenario = Some(scenario);
-        answer.shown = best.weakest;
+                answer.shown = best.weakest;
+        answer.doubt = self.grammar.disagreement / f64::from(best.begin.max(1));
+        let fixed =
+            |at: &usize| !said.harmless[*at] && !best.values.iter().any(|f| (f.from..f.to).contains(at));
+        let usual = |at: usize| self.grammar.lexis.share(self.grammar.lexis.id(&said.words[at].text)).ln();
+        answer.weight = -(0..said.words.len()).filter(fixed).map(usual).sum::<f64>();
         let seen = |f: &parse::Filled| {
             self.grammar.values[f.sort as usize].times(grammar::value_key(&said.words[f.from..f.to])) > 0
         };
@@ -280,15 +298,18 @@ impl Matcher {
 impl Answer {
     /// What to do, if a wrong decision may happen this often ([`decide::READS`], [`decide::WRITES`]) and this is known of the scenario.
     pub fn decide(&self, limit: f64, outcomes: Evidence) -> Decision {
-        let _ = (limit, outcomes);
+        let _ = outcomes;
         match self.difference {
             Some(difference) if self.veto.is_none() && self.missing.is_empty() => {
+                let telling = self.doubt <= limit * REST || self.weight >= TELLING;
                 let sure = match (difference, self.shown) {
-                    (Difference::Same | Difference::Known, _) => 0.9,
-                    (Difference::Values, 4..) => 0.98,
+                    (Difference::Same, _) => 0.9,
+                    _ if !telling => 2.0,
+                    (Difference::Known, _) => 0.9,
+                    (Difference::Values, OFTEN..) => 0.98,
                     (Difference::Values, _) => 0.999,
                     (Difference::Joined, 1..) => 0.99,
-                    (Difference::Loose, 4..) => 0.995,
+                    (Difference::Loose, OFTEN..) => 0.999,
                     _ => 2.0,
                 };
                 if self.confidence > sure { Decision::Execute } else { Decision::Steer }

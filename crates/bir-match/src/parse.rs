@@ -13,6 +13,8 @@ use std::collections::HashMap;
 
 /// States that are kept at a word.
 const WIDTH: usize = 48;
+/// Prepositions alone between two values must have been shown so often.
+const DIRECTION: u32 = 4;
 /// Words of any kind, for [`Asked::case`].
 const ANY: usize = 4;
 /// How likely a harmless word stands at a place outside of values.
@@ -45,6 +47,8 @@ pub(crate) struct Reading {
     pub(crate) plan_log: f64,
     /// The rarest stretch that it needed was shown by so many prompts.
     pub(crate) weakest: u32,
+    /// Its first stretch was shown by so many.
+    pub(crate) begin: u32,
     /// The sequence of its words and parameters.
     pub(crate) template: u64,
 }
@@ -55,6 +59,7 @@ struct Node {
     best: f64,
     back: usize,
     weakest: u32,
+    begin: u32,
     template: u64,
 }
 
@@ -164,6 +169,7 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
         best: prior,
         back: usize::MAX,
         weakest: u32::MAX,
+        begin: 0,
         template: mix(9, family as u64),
     };
     states[0].insert((BEGIN, 0), start);
@@ -177,7 +183,8 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
             let mut stretch = Stretch::new(family, from);
             let mut case = 0.0;
             let mut template = node.template;
-            let mut shown = 0;
+                        let mut shown = 0;
+            let mut content = false;
             for next in at..=n {
                 if next > at {
                     let word = next - 1;
@@ -191,6 +198,7 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
                             break;
                         }
                         stretch.push(asked.fixed[word]);
+                        content |= !asked.classes[word].contains(&Class::Preposition);
                         template = mix(template, u64::from(asked.fixed[word]) + 2);
                         shown += 1;
                     }
@@ -200,7 +208,9 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
                 }
                 for arc in grammar.steps.lead(stretch) {
                     let step = arc.log + case;
-                    let weakest = node.weakest.min(arc.shown);
+                    // Which way a preposition points must be known well.
+                    let known = if content || shown == 0 || arc.shown >= DIRECTION { arc.shown } else { 0 };
+                    let weakest = (node.weakest.min(known), if from == BEGIN { arc.worded } else { node.begin });
                     if arc.to == END {
                         if next == n && of.plans.contains_key(&plan) {
                             let end = ends.entry(plan).or_insert(EMPTY);
@@ -251,6 +261,7 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
                 log: end.best,
                 plan_log: end.sum,
                 weakest: end.weakest,
+                begin: end.begin,
                 template: end.template,
             }
         })
@@ -260,11 +271,12 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
 }
 
 const EMPTY: Node =
-    Node { sum: f64::NEG_INFINITY, best: f64::NEG_INFINITY, back: usize::MAX, weakest: 0, template: 0 };
+    Node { sum: f64::NEG_INFINITY, best: f64::NEG_INFINITY, back: usize::MAX, weakest: 0, begin: 0, template: 0 };
 
-fn reach(node: &mut Node, sum: f64, best: f64, back: impl FnOnce() -> usize, weakest: u32, template: u64) {
+fn reach(node: &mut Node, sum: f64, best: f64, back: impl FnOnce() -> usize, (weakest, begin): (u32, u32), template: u64) {
     node.sum = plus(node.sum, sum);
     if best > node.best {
-        (node.best, node.back, node.weakest, node.template) = (best, back(), weakest, template);
+        (node.best, node.back) = (best, back());
+        (node.weakest, node.begin, node.template) = (weakest, begin, template);
     }
 }

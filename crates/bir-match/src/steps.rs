@@ -40,7 +40,9 @@ pub(crate) struct Steps {
     /// How often any was left.
     edges: HashMap<u64, u32>,
     /// Behind any, by the last word only.
-    last: HashMap<u64, Seen>,
+        last: HashMap<u64, Seen>,
+    /// In which families a prompt begins so.
+    begins: HashMap<u64, HashMap<u64, u32>>,
 }
 
 /// A stretch while it grows.
@@ -74,7 +76,7 @@ impl Stretch {
 
 /// Behind any parameter a stretch that led to a sort this often,
 const OFTEN: f64 = 12.0;
-/// counts like so many prompts behind the one where it was shown at least once.
+/// counts like so many prompts behind the one where it was shown at least twice.
 const ENOUGH: u32 = 4;
 
 /// Where a stretch may lead.
@@ -84,10 +86,15 @@ pub(crate) struct Step {
     pub(crate) log: f64,
     /// So many prompts showed it as it stands.
     pub(crate) shown: u32,
+    /// So many showed its words, wherever they led.
+    pub(crate) worded: u32,
 }
 
 impl Steps {
     pub(crate) fn learn(&mut self, stretch: Stretch, to: Sort) {
+                if stretch.from == BEGIN {
+            *self.begins.entry(stretch.words).or_default().entry(stretch.family).or_default() += 1;
+        }
         let exact = self.exact.entry(mix(stretch.left(), stretch.words)).or_default();
         let left = self.left.entry(stretch.left()).or_default();
         left.0 += 1;
@@ -96,6 +103,20 @@ impl Steps {
         self.anywhere.entry(mix(stretch.edge(), stretch.words)).or_default().add(to);
         *self.edges.entry(stretch.edge()).or_default() += 1;
         self.last.entry(mix(stretch.edge(), stretch.last)).or_default().add(to);
+    }
+
+        /// How often two prompts that begin alike belong to different families: what one prompt more says is worth as much less.
+    pub(crate) fn disagreement(&self) -> f64 {
+        let (mut differ, mut stretches) = (0.0, 0.0);
+        for families in self.begins.values() {
+            let count = families.values().map(|n| f64::from(*n)).sum::<f64>();
+            if count >= 2.0 {
+                let same = families.values().map(|n| f64::from(*n) * (f64::from(*n) - 1.0)).sum::<f64>();
+                differ += 1.0 - same / (count * (count - 1.0));
+                stretches += 1.0;
+            }
+        }
+        (differ + 1.0) / (stretches + 2.0)
     }
 
     /// Where a stretch leads; nothing where the family never showed it.
@@ -118,8 +139,12 @@ impl Steps {
                 (anywhere.count(to) + BY_LAST_WORD * by_word) / (f64::from(anywhere.total) + BY_LAST_WORD);
             let log = (sure * shown / f64::from(left.max(1)) + (1.0 - sure) * stretches * toward).ln();
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was a count")]
-                        let shown = if shown >= 1.0 && anywhere.count(to) >= OFTEN { (shown as u32).max(ENOUGH) } else { shown as u32 };
-            Step { to, log, shown }
+            let shown = if shown >= 2.0 && anywhere.count(to) >= OFTEN {
+                (shown as u32).max(ENOUGH)
+            } else {
+                shown as u32
+            };
+            Step { to, log, shown, worded: anywhere.total }
         };
         last.to.iter().map(|(to, _)| step(*to)).collect()
     }

@@ -17,7 +17,9 @@ pub(crate) struct Values {
     words: HashMap<u32, u32>,
     word_total: f64,
     lengths: HashMap<usize, u32>,
-    pub(crate) longest: usize,
+        pub(crate) longest: usize,
+    /// In small letters and with a capital, in prompts with capitals.
+    written: [u32; 2],
 }
 
 impl Values {
@@ -52,6 +54,17 @@ impl Values {
     /// How many different values were recorded.
     pub(crate) fn distinct(&self) -> f64 {
         self.seen.len() as f64
+    }
+
+        /// Learns how a value is written.
+    pub(crate) fn learn_case(&mut self, capital: bool) {
+        self.written[usize::from(capital)] += 1;
+    }
+
+    /// Its values are written with capitals.
+    pub(crate) fn written(&self) -> bool {
+        let [small, large] = self.written;
+        large >= 8 && large >= small * 9
     }
 
     /// How many values have this pattern.
