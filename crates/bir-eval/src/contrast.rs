@@ -8,7 +8,6 @@ use crate::Options;
 use crate::matching::{clock, given, memory, rate, wanted};
 use crate::sets::{self, Prompt};
 use bir_entity::Vocabulary;
-use bir_match::decide::READS;
 use bir_match::{Decision, Evidence, Matcher};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
@@ -207,7 +206,7 @@ fn measure(
     let (recorded, asks) = sets::halves(prompts, options);
     let matcher = Matcher::new(memory(&recorded), &clock());
     let ask = |text: &str| matcher.ask(text, &clock(), &Vocabulary::default());
-    let executes = |text: &str| ask(text).decide(READS, Evidence::default()) == Decision::Execute;
+    let executes = |text: &str| ask(text).decide(options.limit, Evidence::default()) == Decision::Execute;
     // Those that execute as they are come first: a small change of them is what is dangerous.
     let (mut sure, unsure): (Vec<&Prompt>, Vec<&Prompt>) =
         recorded.iter().chain(&asks).partition(|p| executes(&p.text));
@@ -226,7 +225,7 @@ fn measure(
             let count = counts.entry(pair.kind).or_default();
             count[0] += 1;
             let answer = ask(&pair.text);
-            if answer.decide(READS, Evidence::default()) != Decision::Execute {
+            if answer.decide(options.limit, Evidence::default()) != Decision::Execute {
                 continue;
             }
             count[1] += 1;

@@ -1,7 +1,7 @@
 //! Measures calculation and matching on public data sets.
 //!
 //! ```text
-//! bir-eval --set snips|slurp|clinc150|banking77|atis|contrast|speed [PATH] [--part a|b|all] [--most N] [--show N]
+//! bir-eval --set snips|slurp|clinc150|banking77|atis|contrast|speed [PATH] [--part a|b|all] [--most N] [--show N] [--limit RATE]
 //! ```
 //!
 //! A set is cut in two by a hash of its texts: part `a` is to look at, part `b` is not. In each, half of the prompts are the memory and
@@ -22,10 +22,12 @@ struct Options {
     part: String,
     most: Option<usize>,
     show: usize,
+    limit: f64,
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { part: "all".to_owned(), ..Options::default() };
+    let mut options =
+        Options { part: "all".to_owned(), limit: bir_match::decide::READS, ..Options::default() };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
@@ -35,6 +37,7 @@ fn options() -> Result<Options, String> {
             "--most" => {
                 options.most = Some(value()?.parse().map_err(|_| "--most needs a number".to_owned())?)
             }
+            "--limit" => options.limit = value()?.parse().map_err(|_| "--limit needs a number".to_owned())?,
             "--show" => options.show = value()?.parse().map_err(|_| "--show needs a number".to_owned())?,
             flag if flag.starts_with('-') => return Err(format!("{flag} is not known")),
             path => options.path = Some(path.to_owned()),

@@ -3,7 +3,7 @@
 use crate::Options;
 use crate::sets::{self, Prompt};
 use bir_entity::{Clock, Vocabulary};
-use bir_match::decide::{READS, clopper_pearson};
+use bir_match::decide::clopper_pearson;
 use bir_match::{Answer, Decision, Evidence, Example, Known, Matcher, Place, Slot};
 use bir_plan::param::{Reading, Role};
 use serde_json::Value;
@@ -93,7 +93,7 @@ pub(crate) fn slots(set: &str, options: &Options) -> Result<String, String> {
         let plan = answer.scenario.map(|s| matcher.known()[s].id.clone());
         let same = plan.as_deref() == Some(prompt.plan().as_str());
         let values = same && given(&matcher, &answer) == wanted(prompt);
-        match answer.decide(READS, Evidence::default()) {
+        match answer.decide(options.limit, Evidence::default()) {
             Decision::Execute => {
                 accepted += 1;
                 right += usize::from(same);
@@ -173,7 +173,11 @@ pub(crate) fn slots(set: &str, options: &Options) -> Result<String, String> {
     for (kind, [n, same, values]) in &kinds {
         let _ = writeln!(report, "    {kind}: {n}, plan wrong {}, values wrong {}", n - same, n - values);
     }
-        let _ = writeln!(report, "    doubt of the first: {:.4}", matcher.ask(&memory_half[0].text, &clock(), &Vocabulary::default()).doubt);
+    let _ = writeln!(
+        report,
+        "    doubt of the first: {:.4}",
+        matcher.ask(&memory_half[0].text, &clock(), &Vocabulary::default()).doubt
+    );
     for (why, n) in &misses {
         let _ = writeln!(report, "    reachable, not executed, {why}: {n}");
     }
@@ -210,7 +214,7 @@ pub(crate) fn intents(set: &str, options: &Options) -> Result<String, String> {
         let (mut executed, mut wrong) = (0, 0);
         for prompt in prompts {
             let answer = matcher.ask(&prompt.text, &clock(), &Vocabulary::default());
-            if answer.decide(READS, Evidence::default()) == Decision::Execute {
+            if answer.decide(options.limit, Evidence::default()) == Decision::Execute {
                 executed += 1;
                 let known = answer.scenario.map(|s| &matcher.known()[s]);
                 if known.is_none_or(|k| k.family != prompt.intent) {

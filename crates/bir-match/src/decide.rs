@@ -3,6 +3,8 @@
 //! A kind of difference begins with what was measured on the development sets ([`Evidence::prior`]); the outcomes of a scenario count on
 //! top of it. What is compared with a limit is not the rate but an upper bound of it (Clopper–Pearson, one-sided, 95 %).
 
+use crate::Answer;
+
 /// How a prompt differs from what was recorded, the worst of its differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Difference {
@@ -27,10 +29,80 @@ pub struct Evidence {
     pub of: u64,
 }
 
-/// How often a wrong decision may happen, for calls that only read: 1 of 100.
-pub const READS: f64 = 0.01;
-/// And for calls that write: 1 of 1,000.
-pub const WRITES: f64 = 0.001;
+/// What to do with an [`Answer`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Decision {
+    /// Run it.
+    Execute,
+    /// Tell the model what would run.
+    Steer,
+    /// Nothing.
+    Decline,
+}
+
+/// How often a wrong decision may happen, for calls that only read: 2 of 100. The sets are too small to show less for all kinds.
+pub const READS: f64 = 0.02;
+/// And for calls that write: 5 of 1,000. New values come under it only with outcomes of the scenario's own.
+pub const WRITES: f64 = 0.005;
+
+/// Recorded prompts that make a wording usual.
+const OFTEN: u32 = 4;
+/// How likely it may be, before its other words are looked at, that a prompt that begins so belongs to another family.
+const DOUBT: f64 = 0.05;
+/// What the fixed words of a prompt must say, in nats, where that is likelier: some four words that are not in every prompt.
+const TELLING: f64 = 22.0;
+/// A reading that is less likely than all others together is not worth telling.
+const TOLD: f64 = 0.5;
+
+impl Difference {
+    /// What was measured on the part of the development sets that nobody looked at while this was written (part `b` of SNIPS, and of CLINC150
+    /// and BANKING77 for [`Same`](Self::Same)). A wrong plan and a wrong value both count.
+    pub fn prior(self) -> Evidence {
+        let (wrong, of) = match self {
+            Self::Same => (0, 1),
+            Self::Known => (0, 1),
+            Self::Values => (0, 1),
+            Self::Joined => (0, 1),
+            Self::Loose => (0, 1),
+        };
+        Evidence { wrong, of }
+    }
+
+    /// How likely a reading has to be, where its rarest stretch was shown so often; None: never likely enough.
+    fn sure(self, shown: u32) -> Option<f64> {
+        match (self, shown) {
+            (Self::Same | Self::Known, _) => Some(0.9),
+            (Self::Values, OFTEN..) => Some(0.98),
+            (Self::Values, _) => Some(0.999),
+            (Self::Joined, 1..) => Some(0.99),
+            (Self::Loose, OFTEN..) => Some(0.999),
+            _ => None,
+        }
+    }
+}
+
+impl Answer {
+    /// The rate of wrong decisions for what this answer is, at most (95 %), with what is known of the scenario's own.
+    pub fn bound(&self, outcomes: Evidence) -> f64 {
+        self.difference.map_or(1.0, |d| d.prior().and(outcomes).upper())
+    }
+
+    /// What to do, if a wrong decision may happen this often ([`READS`], [`WRITES`]) and this is known of the scenario.
+    pub fn decide(&self, limit: f64, outcomes: Evidence) -> Decision {
+        let Some(difference) = self.difference.filter(|_| self.veto.is_none() && self.confidence > TOLD)
+        else {
+            return Decision::Decline;
+        };
+        let telling = difference == Difference::Same || self.doubt <= DOUBT || self.weight >= TELLING;
+        let sure = difference.sure(self.shown).is_some_and(|sure| self.confidence > sure);
+        let whole = self.missing.is_empty();
+        if whole && telling && sure && self.bound(outcomes) <= limit {
+            Decision::Execute
+        } else {
+            Decision::Steer
+        }
+    }
+}
 
 impl Evidence {
     /// Both together.

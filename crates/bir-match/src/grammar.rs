@@ -99,7 +99,7 @@ pub(crate) struct Grammar {
     pub(crate) cases: Cases,
     /// The very sequence of words and parameters, and the scenarios whose it is.
     pub(crate) templates: HashMap<u64, u32>,
-        pub(crate) prompts: u32,
+    pub(crate) prompts: u32,
     /// See [`Steps::disagreement`].
     pub(crate) disagreement: f64,
 }
@@ -219,8 +219,8 @@ impl Grammar {
                 grammar.learn(at, scenario, family, example, clock);
             }
         }
-                grammar.disagreement = grammar.steps.disagreement();
-        grammar.shapes =  grammar.values.iter().map(Values::finish).collect();
+        grammar.disagreement = grammar.steps.disagreement();
+        grammar.shapes = grammar.values.iter().map(Values::finish).collect();
         grammar
     }
 
@@ -269,7 +269,7 @@ impl Grammar {
             for at in (start..end).filter(|at| said.cased && *at > 0) {
                 self.cases.learn(if at == start { 1 } else { 2 }, said.words[at].capital);
             }
-                        if said.cased && start > 0 && !said.words[start].text.starts_with(|c: char| c.is_ascii_digit()) {
+            if said.cased && start > 0 && !said.words[start].text.starts_with(|c: char| c.is_ascii_digit()) {
                 self.values[sort as usize].learn_case(said.words[start].capital);
             }
             plan = plan_key(plan, sort);

@@ -20,7 +20,7 @@ pub enum Veto {
     Closed,
     /// It begins the prompt, where a verb may stand.
     First,
-        /// It is written in small letters, as no value of its sort is.
+    /// It is written in small letters, as no value of its sort is.
     Written,
     /// It has no word of its own.
     Empty,
@@ -73,7 +73,7 @@ pub(crate) fn veto(grammar: &Grammar, family: usize, asked: &Asked<'_>, filled: 
     if begins {
         return Some(Veto::First);
     }
-        if asked.said.cased && !words[0].marked && values.written() {
+    if asked.said.cased && !words[0].marked && values.written() {
         return Some(Veto::Written);
     }
     // Written like a title: what stands between its capitals belongs to it. A capital in the middle of a prompt begins one.

@@ -194,10 +194,10 @@ const REFERENCE: &[&str] = &[
 ];
 const COMPARATOR: &[&str] = &[
     "more", "less", "fewer", "greater", "than", "over", "under", "above", "below", "least", "most",
-    "exactly", "minimum", "maximum", "max", "min", "beyond", "within", "up", "down", "higher", "lower",
-    "larger", "smaller", "bigger", "cheaper", "longer", "shorter", "older", "newer", "earlier", "later",
-    "faster", "slower", "better", "worse", "mehr", "weniger", "über", "unter", "plus", "moins", "más",
-    "menos", "più", "meno", "mais", "meer", "minder",
+    "exactly", "minimum", "maximum", "max", "min", "very", "too", "beyond", "within", "up", "down", "higher",
+    "lower", "larger", "smaller", "bigger", "cheaper", "longer", "shorter", "older", "newer", "earlier",
+    "later", "faster", "slower", "better", "worse", "mehr", "weniger", "über", "unter", "plus", "moins",
+    "más", "menos", "più", "meno", "mais", "meer", "minder",
 ];
 const SUPERLATIVE: &[&str] = &[
     "most",

@@ -26,7 +26,7 @@ mod steps;
 mod value;
 pub mod word;
 
-pub use decide::{Difference, Evidence};
+pub use decide::{Decision, Difference, Evidence};
 pub use guard::Veto;
 pub use known::{Example, Known, Place, Slot};
 pub use nominate::Nominator;
@@ -45,13 +45,6 @@ const NOMINATED: usize = 32;
 /// Families that are tried.
 const FAMILIES: usize = 12;
 
-/// Recorded prompts that make a wording usual.
-const OFTEN: u32 = 4;
-/// How many times likelier a doubt may be than a wrong decision: the rest of a prompt settles most of it.
-const REST: f64 = 3.0;
-/// What the fixed words must say where it is in doubt that they belong to one family.
-const TELLING: f64 = 30.0;
-
 /// What a prompt is, for a set of scenarios.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
@@ -67,7 +60,7 @@ pub struct Answer {
     pub confidence: f64,
     /// How much its fixed words say: the sum of the negative logarithms of how usual they are.
     pub weight: f64,
-        /// How likely prompts that begin like this one belong elsewhere, after so many that did not.
+    /// How likely prompts that begin like this one belong elsewhere, after so many that did not.
     pub doubt: f64,
     /// Recorded prompts that showed the rarest of the stretches that were needed.
     pub shown: u32,
@@ -86,17 +79,6 @@ pub struct Given {
     pub span: Range<usize>,
     /// What was read.
     pub value: Value,
-}
-
-/// What to do with an [`Answer`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Decision {
-    /// Run it.
-    Execute,
-    /// Tell the model what would run.
-    Steer,
-    /// Nothing.
-    Decline,
 }
 
 /// Scenarios, ready to be asked.
@@ -158,7 +140,7 @@ impl Matcher {
             difference: None,
             confidence: 0.0,
             weight: 0.0,
-                        doubt: 1.0,
+            doubt: 1.0,
             shown: 0,
             veto: None,
             nearest: None,
@@ -238,7 +220,7 @@ impl Matcher {
         let whole = template(scenario) > 0;
         let known = &self.known[scenario];
         answer.scenario = Some(scenario);
-                answer.shown = best.weakest;
+        answer.shown = best.weakest;
         answer.doubt = self.grammar.disagreement / f64::from(best.begin.max(1));
         let fixed =
             |at: &usize| !said.harmless[*at] && !best.values.iter().any(|f| (f.from..f.to).contains(at));
@@ -295,36 +277,12 @@ impl Matcher {
     }
 }
 
-impl Answer {
-    /// What to do, if a wrong decision may happen this often ([`decide::READS`], [`decide::WRITES`]) and this is known of the scenario.
-    pub fn decide(&self, limit: f64, outcomes: Evidence) -> Decision {
-        let _ = outcomes;
-        match self.difference {
-            Some(difference) if self.veto.is_none() && self.missing.is_empty() => {
-                let telling = self.doubt <= limit * REST || self.weight >= TELLING;
-                let sure = match (difference, self.shown) {
-                    (Difference::Same, _) => 0.9,
-                    _ if !telling => 2.0,
-                    (Difference::Known, _) => 0.9,
-                    (Difference::Values, OFTEN..) => 0.98,
-                    (Difference::Values, _) => 0.999,
-                    (Difference::Joined, 1..) => 0.99,
-                    (Difference::Loose, OFTEN..) => 0.999,
-                    _ => 2.0,
-                };
-                if self.confidence > sure { Decision::Execute } else { Decision::Steer }
-            }
-            Some(_) => Decision::Steer,
-            None => Decision::Decline,
-        }
-    }
-}
-
 /// The bytes of words, with the point behind an abbreviation ("p.m.").
 fn whole_span(prompt: &str, span: Range<usize>) -> Range<usize> {
     let words = &prompt[span.clone()];
     let mut last = words.chars().rev();
-    let short = last.next().is_some_and(char::is_alphabetic) && last.next() == Some('.');
+    let short =
+        last.next().is_some_and(char::is_alphabetic) && last.find(|c| !c.is_whitespace()) == Some('.');
     if short && prompt[span.end..].starts_with('.') { span.start..span.end + 1 } else { span }
 }
 

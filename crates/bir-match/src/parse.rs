@@ -183,7 +183,7 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
             let mut stretch = Stretch::new(family, from);
             let mut case = 0.0;
             let mut template = node.template;
-                        let mut shown = 0;
+            let mut shown = 0;
             let mut content = false;
             for next in at..=n {
                 if next > at {
@@ -210,7 +210,8 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
                     let step = arc.log + case;
                     // Which way a preposition points must be known well.
                     let known = if content || shown == 0 || arc.shown >= DIRECTION { arc.shown } else { 0 };
-                    let weakest = (node.weakest.min(known), if from == BEGIN { arc.worded } else { node.begin });
+                    let weakest =
+                        (node.weakest.min(known), if from == BEGIN { arc.worded } else { node.begin });
                     if arc.to == END {
                         if next == n && of.plans.contains_key(&plan) {
                             let end = ends.entry(plan).or_insert(EMPTY);
@@ -270,10 +271,23 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
     readings
 }
 
-const EMPTY: Node =
-    Node { sum: f64::NEG_INFINITY, best: f64::NEG_INFINITY, back: usize::MAX, weakest: 0, begin: 0, template: 0 };
+const EMPTY: Node = Node {
+    sum: f64::NEG_INFINITY,
+    best: f64::NEG_INFINITY,
+    back: usize::MAX,
+    weakest: 0,
+    begin: 0,
+    template: 0,
+};
 
-fn reach(node: &mut Node, sum: f64, best: f64, back: impl FnOnce() -> usize, (weakest, begin): (u32, u32), template: u64) {
+fn reach(
+    node: &mut Node,
+    sum: f64,
+    best: f64,
+    back: impl FnOnce() -> usize,
+    (weakest, begin): (u32, u32),
+    template: u64,
+) {
     node.sum = plus(node.sum, sum);
     if best > node.best {
         (node.best, node.back) = (best, back());

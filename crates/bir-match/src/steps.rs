@@ -40,7 +40,7 @@ pub(crate) struct Steps {
     /// How often any was left.
     edges: HashMap<u64, u32>,
     /// Behind any, by the last word only.
-        last: HashMap<u64, Seen>,
+    last: HashMap<u64, Seen>,
     /// In which families a prompt begins so.
     begins: HashMap<u64, HashMap<u64, u32>>,
 }
@@ -92,7 +92,7 @@ pub(crate) struct Step {
 
 impl Steps {
     pub(crate) fn learn(&mut self, stretch: Stretch, to: Sort) {
-                if stretch.from == BEGIN {
+        if stretch.from == BEGIN {
             *self.begins.entry(stretch.words).or_default().entry(stretch.family).or_default() += 1;
         }
         let exact = self.exact.entry(mix(stretch.left(), stretch.words)).or_default();
@@ -105,7 +105,7 @@ impl Steps {
         self.last.entry(mix(stretch.edge(), stretch.last)).or_default().add(to);
     }
 
-        /// How often two prompts that begin alike belong to different families: what one prompt more says is worth as much less.
+    /// How often two prompts that begin alike belong to different families: what one prompt more says is worth as much less.
     pub(crate) fn disagreement(&self) -> f64 {
         let (mut differ, mut stretches) = (0.0, 0.0);
         for families in self.begins.values() {

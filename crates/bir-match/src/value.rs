@@ -17,7 +17,7 @@ pub(crate) struct Values {
     words: HashMap<u32, u32>,
     word_total: f64,
     lengths: HashMap<usize, u32>,
-        pub(crate) longest: usize,
+    pub(crate) longest: usize,
     /// In small letters and with a capital, in prompts with capitals.
     written: [u32; 2],
 }
@@ -56,7 +56,7 @@ impl Values {
         self.seen.len() as f64
     }
 
-        /// Learns how a value is written.
+    /// Learns how a value is written.
     pub(crate) fn learn_case(&mut self, capital: bool) {
         self.written[usize::from(capital)] += 1;
     }
