@@ -51,7 +51,7 @@ const RARELY: f64 = 10.0;
 const USED: u32 = 2;
 
 /// What speaks against a value.
-pub(crate) fn veto(grammar: &Grammar, family: usize, asked: &Asked<'_>, filled: Filled) -> Option<Veto> {
+pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Option<Veto> {
     let words = &asked.said.words[filled.from..filled.to];
     let classes = &asked.classes[filled.from..filled.to];
     let values = &grammar.values[filled.sort as usize];
@@ -76,18 +76,9 @@ pub(crate) fn veto(grammar: &Grammar, family: usize, asked: &Asked<'_>, filled: 
     if asked.said.cased && !words[0].marked && values.written() {
         return Some(Veto::Written);
     }
-    // Written like a title: what stands between its capitals belongs to it. A capital in the middle of a prompt begins one.
+    // A capital in the middle of a prompt begins a title.
     let harmless = |at: usize| lexicon::is_harmless(&words[at].text);
-    let joins = |at: usize| {
-        harmless(at)
-            || classes[at].contains(&Class::Preposition)
-            || matches!(words[at].text.as_str(), "and" | "or")
-    };
-    let name = |at: usize| words[at].capital || (words[at].marked && at > 0 && words[at - 1].capital);
-    let titled = asked.said.cased
-        && words[0].capital
-        && name(words.len() - 1)
-        && (0..words.len()).all(|at| words[at].marked || joins(at));
+    let titled = titled(asked, filled);
     for at in 0..words.len() {
         let inside = at > 0 || (filled.from > 0 && words[0].capital);
         if harmless(at) || (titled && words.len() > 1 && inside) {
@@ -107,7 +98,7 @@ pub(crate) fn veto(grammar: &Grammar, family: usize, asked: &Asked<'_>, filled: 
         }
     }
     if titled {
-        return None;
+        return asked.is_divided(filled, true).then_some(Veto::Divided);
     }
     if pattern.is_some() {
         return Some(Veto::Typed);
@@ -115,13 +106,40 @@ pub(crate) fn veto(grammar: &Grammar, family: usize, asked: &Asked<'_>, filled: 
     if (0..words.len()).all(|at| harmless(at) || !classes[at].is_empty()) {
         return Some(Veto::Empty);
     }
-    let fixed = |at: usize| {
-        let id = asked.inside[filled.from + at];
+    asked.is_divided(filled, false).then_some(Veto::Divided)
+}
+
+/// What speaks against a value in a family: a word that its prompts use outside of such values.
+pub(crate) fn fixed(grammar: &Grammar, family: usize, asked: &Asked<'_>, filled: Filled) -> Option<Veto> {
+    let values = &grammar.values[filled.sort as usize];
+    let of = &grammar.families[family].fixed;
+    let words = filled.from..filled.to;
+    let used = |at: usize| {
+        let id = asked.inside[at];
         let here = f64::from(values.with_word(id)) * RARELY;
-        grammar.families[family].fixed.get(&id).is_some_and(|n| *n >= USED && f64::from(*n) > here)
+        !lexicon::is_harmless(&asked.said.words[at].text)
+            && of.get(&id).is_some_and(|n| *n >= USED && f64::from(*n) > here)
     };
-    if (0..words.len()).any(|at| !harmless(at) && fixed(at)) {
-        return Some(Veto::Fixed);
+    if !words.clone().any(used) {
+        return None;
     }
-    asked.is_divided(filled).then_some(Veto::Divided)
+    let recorded = values.times(crate::grammar::value_key(&asked.said.words[words])) > 0;
+    let typed = || asked.pattern(grammar, filled).is_some_and(|p| values.with_pattern(p) > 0);
+    (!recorded && !asked.in_quotes(filled) && !typed() && !titled(asked, filled)).then_some(Veto::Fixed)
+}
+
+/// Written like a title: what stands between its capitals belongs to it.
+fn titled(asked: &Asked<'_>, filled: Filled) -> bool {
+    let words = &asked.said.words[filled.from..filled.to];
+    let joins = |at: usize| {
+        let preposition = asked.classes[filled.from + at].contains(&Class::Preposition);
+        preposition
+            || lexicon::is_harmless(&words[at].text)
+            || matches!(words[at].text.as_str(), "and" | "or")
+    };
+    let name = |at: usize| words[at].capital || (words[at].marked && at > 0 && words[at - 1].capital);
+    asked.said.cased
+        && words[0].capital
+        && name(words.len() - 1)
+        && (0..words.len()).all(|at| words[at].marked || joins(at))
 }

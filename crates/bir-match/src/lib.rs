@@ -172,24 +172,24 @@ impl Matcher {
         }
         let entities = bir_entity::find(prompt, clock, vocabulary);
         let mut asked = parse::Asked::new(&self.grammar, &said, prompt, &entities);
-        let mut readings = Vec::new();
-        for heed in [true, false] {
-            readings =
-                families.iter().flat_map(|f| parse::parse(&self.grammar, *f, &mut asked, heed)).collect();
-            // Where every reading is vetoed, the best is told with its veto.
-            if readings.iter().any(|r: &parse::Reading| r.log.is_finite()) {
-                break;
-            }
+        let mut readings: Vec<parse::Reading> =
+            families.iter().flat_map(|f| parse::parse(&self.grammar, *f, &mut asked, true)).collect();
+        let total = readings.iter().fold(asked.elsewhere(), |sum, r| parse::plus(sum, r.plan_log));
+        // Where every reading is vetoed, one is told with its veto.
+        let likeliest = readings.iter().max_by(|a, b| a.plan_log.total_cmp(&b.plan_log)).map(|r| r.family);
+        if let Some(family) = likeliest.filter(|_| !readings.iter().any(|r| r.log.is_finite())) {
+            readings = parse::parse(&self.grammar, family, &mut asked, false);
         }
-        let total =
-            readings.iter().fold(asked.elsewhere(&self.grammar), |sum, r| parse::plus(sum, r.plan_log));
         let Some(best) =
             readings.into_iter().filter(|r| r.log.is_finite()).max_by(|a, b| a.log.total_cmp(&b.log))
         else {
             return answer;
         };
         answer.confidence = (best.log - total).exp().min(1.0);
-        answer.veto = best.values.iter().find_map(|f| guard::veto(&self.grammar, best.family, &asked, *f));
+        answer.veto = best.values.iter().find_map(|f| {
+            guard::veto(&self.grammar, &asked, *f)
+                .or_else(|| guard::fixed(&self.grammar, best.family, &asked, *f))
+        });
         self.explain(prompt, &said, &entities, &best, &mut answer);
         answer
     }

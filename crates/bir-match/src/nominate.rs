@@ -24,6 +24,8 @@ const SATURATION: f32 = 1.2;
 const LENGTH: f32 = 0.5;
 /// Words of a prompt that are looked up, the rarest first: a prompt of 100 kB must not take longer than one of a page.
 const LOOKED_UP: usize = 48;
+/// What scores less than this share of the best is not like it.
+const NEAR: f32 = 0.4;
 /// Entries that are read for a prompt; what is rarer comes first.
 const READ: usize = 400_000;
 
@@ -83,8 +85,10 @@ impl Index {
                     rarity * count * (SATURATION + 1.0) / (count + SATURATION * length);
             }
         }
+        let top = scores.iter().copied().fold(0.0, f32::max);
+        let near = |score: f32| score > 0.0 && score >= top * NEAR;
         let mut best: Vec<(usize, f32)> =
-            scores.into_iter().enumerate().filter(|(_, score)| *score > 0.0).collect();
+            scores.into_iter().enumerate().filter(|(_, score)| near(*score)).collect();
         if best.len() > most {
             best.select_nth_unstable_by(most, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
             best.truncate(most);

@@ -12,15 +12,15 @@ use bir_entity::Entity;
 use std::collections::HashMap;
 
 /// States that are kept at a word.
-const WIDTH: usize = 48;
+const WIDTH: usize = 24;
 /// Prepositions alone between two values must have been shown so often.
 const DIRECTION: u32 = 4;
 /// Words of any kind, for [`Asked::case`].
 const ANY: usize = 4;
 /// How likely a harmless word stands at a place outside of values.
 const SKIPPED: f64 = 0.3;
-/// How much less likely, as a logarithm, a reading is that changes nothing.
-const FAR: f64 = 60.0;
+/// How much less likely, as a logarithm, a beginning is than the same words anywhere else, and leads to nothing.
+const FAR: f64 = 18.0;
 /// A value that is none at all weighs so much less beside the others.
 const UNLIKELY: f64 = 0.01;
 /// A value has at most so many words more than the longest that was recorded.
@@ -77,8 +77,9 @@ pub(crate) struct Asked<'a> {
     pub(crate) classes: Vec<Vec<Class>>,
     fixed: Vec<u32>,
     pub(crate) inside: Vec<u32>,
-    /// For the family that is being tried.
     values: HashMap<(Sort, usize, usize), (f64, Option<Veto>)>,
+    /// How likely the words before each are anywhere.
+    before: Vec<f64>,
 }
 
 impl<'a> Asked<'a> {
@@ -86,11 +87,21 @@ impl<'a> Asked<'a> {
         let fixed = said.words.iter().map(|w| grammar.lexis.id(&w.text)).collect();
         let inside = said.words.iter().map(|w| grammar.lexis.inside(&w.text)).collect();
         let classes = said.words.iter().map(|w| lexicon::classes(&w.text).collect()).collect();
-        Self { said, prompt, typed: said.typed(entities), classes, fixed, inside, values: HashMap::new() }
+        let typed = said.typed(entities);
+        let mut asked =
+            Self { said, prompt, typed, classes, fixed, inside, values: HashMap::new(), before: Vec::new() };
+        let mut before = 0.0;
+        asked.before.push(before);
+        for at in 0..said.words.len() {
+            let spelled = if said.harmless[at] { 0.0 } else { grammar.lexis.share(asked.fixed[at]).ln() };
+            before += spelled + asked.case(grammar, ANY, at);
+            asked.before.push(before);
+        }
+        asked
     }
 
     /// How likely words are a value, and what speaks against it.
-    fn value(&mut self, grammar: &Grammar, family: usize, filled: Filled) -> (f64, Option<Veto>) {
+    fn value(&mut self, grammar: &Grammar, filled: Filled) -> (f64, Option<Veto>) {
         let key = (filled.sort, filled.from, filled.to);
         if let Some(found) = self.values.get(&key) {
             return *found;
@@ -101,7 +112,7 @@ impl<'a> Asked<'a> {
         let shape = &grammar.shapes[filled.sort as usize];
         let pattern = self.pattern(grammar, filled);
         let log = values.log(shape, value_key(&self.said.words[from..to]), &self.inside[from..to], pattern);
-        let found = (cases + log, guard::veto(grammar, family, self, filled));
+        let found = (cases + log, guard::veto(grammar, self, filled));
         self.values.insert(key, found);
         found
     }
@@ -121,11 +132,16 @@ impl<'a> Asked<'a> {
         PAIRS.iter().any(|(open, close)| before == Some(*open) && after == Some(*close))
     }
 
-    /// A sign that ends something stands between two of the words.
-    pub(crate) fn is_divided(&self, filled: Filled) -> bool {
+    /// A sign that ends something stands between two of the words; in a title, only what ends more than a part of it.
+    pub(crate) fn is_divided(&self, filled: Filled, titled: bool) -> bool {
+        /// "Mr." ends nothing.
+        const SHORT: usize = 3;
         self.said.words[filled.from..filled.to].windows(2).any(|pair| {
-            let between = self.prompt.get(pair[0].span.end..pair[1].span.start);
-            between.is_some_and(|b| b.contains([',', ';', '.', '?', '!', ':', '(', ')', '\n']))
+            let between = self.prompt.get(pair[0].span.end..pair[1].span.start).unwrap_or_default();
+            let point = between.contains('.') && !(titled && pair[0].text.len() <= SHORT);
+            point
+                || between.contains([',', ';', '?', '!', '\n'])
+                || (!titled && between.contains([':', '(', ')']))
         })
     }
 
@@ -137,14 +153,10 @@ impl<'a> Asked<'a> {
     }
 
     /// How likely the words are in no scenario's prompt at all.
-    pub(crate) fn elsewhere(&self, grammar: &Grammar) -> f64 {
+    pub(crate) fn elsewhere(&self) -> f64 {
         /// One of so many prompts asks for nothing that is known.
         const PRIOR: f64 = 0.05;
-        let word = |at: usize| {
-            let spelled = if self.said.harmless[at] { 0.0 } else { grammar.lexis.share(self.fixed[at]).ln() };
-            spelled + self.case(grammar, ANY, at)
-        };
-        (0..self.fixed.len()).map(word).sum::<f64>() + PRIOR.ln()
+        self.before.last().copied().unwrap_or(0.0) + PRIOR.ln()
     }
 }
 
@@ -157,7 +169,6 @@ pub(crate) fn plus(a: f64, b: f64) -> f64 {
 /// The ways to read a prompt in a family: for each plan its best, likeliest first. Where vetoes are heeded, a reading with a vetoed value is
 /// never the best (its likelihood is nothing then), but still counts against the others.
 pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, heed: bool) -> Vec<Reading> {
-    asked.values.clear();
     let of = &grammar.families[family];
     let n = asked.said.words.len();
     let mut states: Vec<HashMap<(Sort, u64), Node>> = vec![HashMap::new(); n + 1];
@@ -173,8 +184,6 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
         template: mix(9, family as u64),
     };
     states[0].insert((BEGIN, 0), start);
-    // What is this much less likely than the words anywhere else changes nothing.
-    let floor = asked.elsewhere(grammar) - FAR;
     for at in 0..=n {
         let mut here: Vec<((Sort, u64), Node)> = std::mem::take(&mut states[at]).into_iter().collect();
         here.sort_by(|a, b| b.1.sum.total_cmp(&a.1.sum).then(a.0.cmp(&b.0)));
@@ -208,6 +217,9 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
                 }
                 for arc in grammar.steps.lead(stretch) {
                     let step = arc.log + case;
+                    if node.sum + step < asked.before[next] - FAR {
+                        continue;
+                    }
                     // Which way a preposition points must be known well.
                     let known = if content || shown == 0 || arc.shown >= DIRECTION { arc.shown } else { 0 };
                     let weakest =
@@ -222,12 +234,13 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
                     let longest = grammar.values[arc.to as usize].longest + LONGER;
                     for to in next + 1..=n.min(next + longest) {
                         let filled = Filled { sort: arc.to, from: next, to };
-                        let (value, veto) = asked.value(grammar, family, filled);
+                        let (value, veto) = asked.value(grammar, filled);
+                        let veto = veto.or_else(|| guard::fixed(grammar, family, asked, filled));
                         let unlikely = if veto.is_some_and(Veto::is_unlikely) { UNLIKELY.ln() } else { 0.0 };
                         let sum = node.sum + step + value + unlikely;
                         let best =
                             if heed && veto.is_some() { f64::NEG_INFINITY } else { node.best + step + value };
-                        if sum < floor {
+                        if sum < asked.before[to] - FAR {
                             continue;
                         }
                         let state = states[to].entry((arc.to, plan_key(plan, arc.to))).or_insert(EMPTY);
