@@ -75,7 +75,7 @@ impl Difference {
             (Self::Values, OFTEN..) => Some(0.98),
             (Self::Values, _) => Some(0.999),
             (Self::Joined, 1..) => Some(0.99),
-            (Self::Loose, OFTEN..) => Some(0.999),
+            (Self::Loose, OFTEN..) => Some(0.9999),
             _ => None,
         }
     }

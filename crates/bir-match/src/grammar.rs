@@ -35,6 +35,8 @@ pub(crate) struct Lexis {
 
 /// The number of a word that no prompt has shown.
 pub(crate) const NEVER: u32 = u32::MAX;
+/// So many words of other prompts are thought beside the recorded ones.
+const OTHERS: f64 = 5_000.0;
 /// Stands for digits inside values.
 const DIGITS: &str = "#";
 
@@ -63,10 +65,10 @@ impl Lexis {
         self.ids.get(word).copied().unwrap_or(NEVER)
     }
 
-    /// How likely a word is in any prompt.
+    /// How likely a word is in any prompt; few recorded ones do not say much about the others.
     pub(crate) fn share(&self, id: u32) -> f64 {
         let count = if id == NEVER { 0 } else { self.counts.get(id as usize).copied().unwrap_or(0) };
-        f64::from(count) / (self.total as f64 + 1.0) + crate::value::UNKNOWN
+        f64::from(count) / (self.total as f64 + OTHERS) + crate::value::UNKNOWN
     }
 
     /// What a word is inside a value: digits are all alike.
@@ -259,6 +261,9 @@ impl Grammar {
                 if self.values[sort as usize].times(value_key(&said.words[start..end])) > 0 {
                     *self.families[family].fixed.entry(id).or_default() += 1;
                 }
+            }
+            if end > start + 2 && said.words[start + 1..end - 1].iter().any(|w| lexicon::joins(&w.text)) {
+                self.values[sort as usize].learn_joining();
             }
             let pattern = pattern(self, &typed, &inside, start, end);
             self.values[sort as usize].learn(

@@ -78,7 +78,7 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Opti
     }
     // A capital in the middle of a prompt begins a title.
     let harmless = |at: usize| lexicon::is_harmless(&words[at].text);
-    let titled = titled(asked, filled);
+    let titled = titled(grammar, asked, filled);
     for at in 0..words.len() {
         let inside = at > 0 || (filled.from > 0 && words[0].capital);
         if harmless(at) || (titled && words.len() > 1 && inside) {
@@ -125,17 +125,17 @@ pub(crate) fn fixed(grammar: &Grammar, family: usize, asked: &Asked<'_>, filled:
     }
     let recorded = values.times(crate::grammar::value_key(&asked.said.words[words])) > 0;
     let typed = || asked.pattern(grammar, filled).is_some_and(|p| values.with_pattern(p) > 0);
-    (!recorded && !asked.in_quotes(filled) && !typed() && !titled(asked, filled)).then_some(Veto::Fixed)
+    (!recorded && !asked.in_quotes(filled) && !typed() && !titled(grammar, asked, filled))
+        .then_some(Veto::Fixed)
 }
 
-/// Written like a title: what stands between its capitals belongs to it.
-fn titled(asked: &Asked<'_>, filled: Filled) -> bool {
+/// Written like a title: what stands between its capitals belongs to it. A word that joins does so only where other values hold one.
+fn titled(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> bool {
     let words = &asked.said.words[filled.from..filled.to];
+    let joining = grammar.values[filled.sort as usize].joining() >= LICENSED;
     let joins = |at: usize| {
-        let preposition = asked.classes[filled.from + at].contains(&Class::Preposition);
-        preposition
-            || lexicon::is_harmless(&words[at].text)
-            || matches!(words[at].text.as_str(), "and" | "or")
+        let word = words[at].text.as_str();
+        word == "of" || lexicon::is_harmless(word) || (joining && lexicon::joins(word))
     };
     let name = |at: usize| words[at].capital || (words[at].marked && at > 0 && words[at - 1].capital);
     asked.said.cased

@@ -336,6 +336,13 @@ pub fn is_harmless(word: &str) -> bool {
     HARMLESS.contains(&word)
 }
 
+/// Whether a word joins parts of a request, where it stands between others; "of" joins parts of a name.
+pub fn joins(word: &str) -> bool {
+    !is_harmless(word)
+        && word != "of"
+        && (matches!(word, "and" | "or") || classes(word).any(|c| c == Class::Preposition))
+}
+
 /// How many words at the beginning only ask for what follows.
 pub fn frame<'a>(words: impl Iterator<Item = &'a str> + Clone) -> usize {
     let fits = |frame: &&&[&str]| words.clone().take(frame.len()).eq(frame.iter().copied());

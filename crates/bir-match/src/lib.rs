@@ -43,7 +43,7 @@ const WORDS: usize = 400;
 /// Recorded prompts that are nominated.
 const NOMINATED: usize = 32;
 /// Families that are tried.
-const FAMILIES: usize = 12;
+const FAMILIES: usize = 8;
 
 /// What a prompt is, for a set of scenarios.
 #[derive(Debug, Clone, PartialEq)]
@@ -190,6 +190,12 @@ impl Matcher {
             guard::veto(&self.grammar, &asked, *f)
                 .or_else(|| guard::fixed(&self.grammar, best.family, &asked, *f))
         });
+        // A mention that reaches from one value into the next belongs to neither.
+        let across =
+            |t: &grammar::Typed| best.values.iter().filter(|f| f.from < t.to && t.from < f.to).count() > 1;
+        if answer.veto.is_none() && said.typed(&entities).iter().any(across) {
+            answer.veto = Some(Veto::Typed);
+        }
         self.explain(prompt, &said, &entities, &best, &mut answer);
         answer
     }

@@ -8,11 +8,11 @@ use crate::grammar::{BEGIN, END, Grammar, NEVER, Said, Sort, Typed, mix, pattern
 use crate::guard::{self, Veto};
 use crate::lexicon::{self, Class};
 use crate::steps::Stretch;
-use bir_entity::Entity;
+use bir_entity::{Entity, Kind};
 use std::collections::HashMap;
 
 /// States that are kept at a word.
-const WIDTH: usize = 24;
+const WIDTH: usize = 16;
 /// Prepositions alone between two values must have been shown so often.
 const DIRECTION: u32 = 4;
 /// Words of any kind, for [`Asked::case`].
@@ -24,7 +24,7 @@ const FAR: f64 = 18.0;
 /// A value that is none at all weighs so much less beside the others.
 const UNLIKELY: f64 = 0.01;
 /// A value has at most so many words more than the longest that was recorded.
-const LONGER: usize = 2;
+const LONGER: usize = 3;
 
 /// A value in a reading: which sort, from which word to which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +74,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) said: &'a Said,
     prompt: &'a str,
     typed: Vec<Typed>,
+    /// Words in quotes, from and to.
+    quoted: Vec<(usize, usize)>,
     pub(crate) classes: Vec<Vec<Class>>,
     fixed: Vec<u32>,
     pub(crate) inside: Vec<u32>,
@@ -88,8 +90,19 @@ impl<'a> Asked<'a> {
         let inside = said.words.iter().map(|w| grammar.lexis.inside(&w.text)).collect();
         let classes = said.words.iter().map(|w| lexicon::classes(&w.text).collect()).collect();
         let typed = said.typed(entities);
-        let mut asked =
-            Self { said, prompt, typed, classes, fixed, inside, values: HashMap::new(), before: Vec::new() };
+        let quoted =
+            entities.iter().filter(|e| e.kind == Kind::Quoted).map(|e| said.range(&e.span)).collect();
+        let mut asked = Self {
+            said,
+            prompt,
+            typed,
+            quoted,
+            classes,
+            fixed,
+            inside,
+            values: HashMap::new(),
+            before: Vec::new(),
+        };
         let mut before = 0.0;
         asked.before.push(before);
         for at in 0..said.words.len() {
@@ -232,7 +245,10 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
                         continue;
                     }
                     let longest = grammar.values[arc.to as usize].longest + LONGER;
-                    for to in next + 1..=n.min(next + longest) {
+                    let quoted =
+                        asked.quoted.iter().filter(|q| q.0 == next && q.1 > next + longest).map(|q| q.1);
+                    let ends: Vec<usize> = (next + 1..=n.min(next + longest)).chain(quoted).collect();
+                    for to in ends {
                         let filled = Filled { sort: arc.to, from: next, to };
                         let (value, veto) = asked.value(grammar, filled);
                         let veto = veto.or_else(|| guard::fixed(grammar, family, asked, filled));

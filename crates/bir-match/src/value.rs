@@ -18,6 +18,8 @@ pub(crate) struct Values {
     word_total: f64,
     lengths: HashMap<usize, u32>,
     pub(crate) longest: usize,
+    /// How many hold a word that joins ("in", "and") between others.
+    joining: u32,
     /// In small letters and with a capital, in prompts with capitals.
     written: [u32; 2],
 }
@@ -59,6 +61,16 @@ impl Values {
     /// Learns how a value is written.
     pub(crate) fn learn_case(&mut self, capital: bool) {
         self.written[usize::from(capital)] += 1;
+    }
+
+    /// Learns that a value holds a word that joins.
+    pub(crate) fn learn_joining(&mut self) {
+        self.joining += 1;
+    }
+
+    /// How many of its values do.
+    pub(crate) fn joining(&self) -> u32 {
+        self.joining
     }
 
     /// Its values are written with capitals.
