@@ -8,7 +8,7 @@ use crate::Options;
 use crate::matching::{clock, given, memory, rate, wanted};
 use crate::sets::{self, Prompt};
 use bir_entity::Vocabulary;
-use bir_match::{Decision, Evidence, Matcher};
+use bir_match::{Decision, Difference, Evidence, Matcher};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 
@@ -221,10 +221,14 @@ fn measure(
             if *of_kind >= PAIRS || said.contains(&pair.text.trim().to_lowercase()) {
                 continue;
             }
+            let answer = ask(&pair.text);
+            // The changed words are themselves a recorded prompt: no contrast.
+            if answer.difference == Some(Difference::Same) {
+                continue;
+            }
             *of_kind += 1;
             let count = counts.entry(pair.kind).or_default();
             count[0] += 1;
-            let answer = ask(&pair.text);
             if answer.decide(options.limit, Evidence::default()) != Decision::Execute {
                 continue;
             }

@@ -210,8 +210,7 @@ impl Said {
 impl Grammar {
     /// Learns from scenarios; `numbers` are those of their families.
     pub(crate) fn new(known: &[Known], numbers: &[usize], clock: &Clock) -> Self {
-        let mut grammar = Self::default();
-        grammar.values = vec![Values::default(), Values::default()];
+        let mut grammar = Self { values: vec![Values::default(), Values::default()], ..Self::default() };
         for (at, scenario) in known.iter().enumerate() {
             let family = numbers[at];
             if grammar.families.len() <= family {

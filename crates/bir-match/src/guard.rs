@@ -123,6 +123,8 @@ pub(crate) fn fixed(grammar: &Grammar, family: usize, asked: &Asked<'_>, filled:
     if !words.clone().any(used) {
         return None;
     }
+    // A word in small letters does not become part of a title where it is what stands between values elsewhere.
+    let small = words.clone().any(|at| used(at) && !asked.said.words[at].capital);
     let recorded = values.times(crate::grammar::value_key(&asked.said.words[words])) > 0;
     let typed = || asked.pattern(grammar, filled).is_some_and(|p| values.with_pattern(p) > 0);
     (!recorded && !asked.in_quotes(filled) && !typed() && !titled(grammar, asked, filled))
