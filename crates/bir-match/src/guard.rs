@@ -120,11 +120,15 @@ pub(crate) fn fixed(grammar: &Grammar, family: usize, asked: &Asked<'_>, filled:
         !lexicon::is_harmless(&asked.said.words[at].text)
             && of.get(&id).is_some_and(|n| *n >= USED && f64::from(*n) > here)
     };
-    if !words.clone().any(used) {
+    // A word in small letters does not become part of a title where it is what stands between values elsewhere.
+    let between = |at: usize| {
+        let word = &asked.said.words[at];
+        !word.capital && lexicon::joins(&word.text) && of.get(&asked.inside[at]).is_some_and(|n| *n >= USED)
+    };
+    let small = words.clone().any(between);
+    if !small && !words.clone().any(used) {
         return None;
     }
-    // A word in small letters does not become part of a title where it is what stands between values elsewhere.
-    let small = words.clone().any(|at| used(at) && !asked.said.words[at].capital);
     let recorded = values.times(crate::grammar::value_key(&asked.said.words[words])) > 0;
     let typed = || asked.pattern(grammar, filled).is_some_and(|p| values.with_pattern(p) > 0);
     (!recorded && !asked.in_quotes(filled) && !typed() && !titled(grammar, asked, filled))
