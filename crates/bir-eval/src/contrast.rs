@@ -4,9 +4,9 @@
 //! An execution is right only if what changed is what it says: swapped values in the parameters that they now stand in, an inserted word as
 //! a value of its own. Everything else that executes is wrong.
 
-use crate::Options;
-use crate::matching::{clock, given, memory, rate, wanted};
-use crate::sets::{self, Prompt};
+use crate::matching::{clock, given, memory, tell, wanted};
+use crate::sets::{self, Options, Prompt};
+use crate::table::Table;
 use bir_entity::Vocabulary;
 use bir_match::{Decision, Difference, Evidence, Matcher};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -162,7 +162,7 @@ const AGAIN: &[&str] =
     &["again", "like last time", "as before", "the same way as yesterday", "once more", "as i said"];
 
 /// Runs it on all sets that are there.
-pub(crate) fn run(options: &Options) -> Result<String, String> {
+pub(crate) fn run(options: &Options, table: &mut Table) -> Result<(), String> {
     let mut counts: BTreeMap<&'static str, [usize; 3]> = BTreeMap::new();
     let mut shown = String::new();
     let mut left = options.show;
@@ -176,18 +176,18 @@ pub(crate) fn run(options: &Options) -> Result<String, String> {
     if counts.is_empty() {
         return Err(missing.join("; "));
     }
-    let mut report = "## contrast\n\n".to_owned();
     let (mut all, mut wrong) = (0, 0);
     for (kind, [n, executed, bad]) in &counts {
-        let _ = writeln!(report, "- {kind}: {n} pairs, {executed} executed, {bad} wrong");
+        table.share("contrast", format!("{kind}: wrong executes ({executed} execute)"), *bad, *n, "0");
         all += n;
         wrong += bad;
     }
-    let _ = writeln!(report, "- **all: wrong executes {}**", rate(wrong, all));
+    table.share("contrast", "all kinds: wrong executes", wrong, all, "0");
+    tell(&shown);
     for why in missing {
-        let _ = writeln!(report, "- not measured: {why}");
+        tell(&format!("not measured: {why}\n"));
     }
-    Ok(report + &shown)
+    Ok(())
 }
 
 fn measure(

@@ -1,14 +1,14 @@
 //! How often a prompt is recognised as another one's task, and how often wrongly.
 
-use crate::Options;
-use crate::sets::{self, Prompt};
+use crate::sets::{self, Options, Prompt};
+use crate::table::Table;
 use bir_entity::{Clock, Vocabulary};
-use bir_match::decide::clopper_pearson;
 use bir_match::{Answer, Decision, Evidence, Example, Known, Matcher, Place, Slot};
 use bir_plan::param::{Reading, Role};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 
 /// The clock of all measurements.
 pub(crate) fn clock() -> Clock {
@@ -69,15 +69,19 @@ pub(crate) fn wanted(prompt: &Prompt) -> Vec<(String, String)> {
     prompt.slots.iter().map(|(span, sort)| (sort.clone(), prompt.text[span.clone()].to_lowercase())).collect()
 }
 
-/// A rate with its interval of 95 %.
-pub(crate) fn rate(hits: usize, of: usize) -> String {
-    let (low, high) = clopper_pearson(hits as u64, of as u64, 0.025);
-    let share = if of == 0 { 0.0 } else { hits as f64 / of as f64 };
-    format!("{:.2} % ({hits} of {of}; {:.2}–{:.2} %)", share * 100.0, low * 100.0, high * 100.0)
+/// A set's name as the table keeps it.
+pub(crate) fn name(set: &str) -> &'static str {
+    const NAMES: &[&str] = &["snips", "slurp", "atis", "clinc150", "banking77"];
+    NAMES.iter().find(|name| **name == set).copied().unwrap_or("prompts")
+}
+
+/// Details go to stderr.
+pub(crate) fn tell(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// SNIPS, SLURP, ATIS: recall, precision, parameters.
-pub(crate) fn slots(set: &str, options: &Options) -> Result<String, String> {
+pub(crate) fn slots(set: &str, options: &Options, table: &mut Table) -> Result<(), String> {
     let (memory_half, asks) = sets::halves(sets::load(set, options)?, options);
     let known = memory(&memory_half);
     let plans: HashSet<String> = known.iter().map(|k| k.id.clone()).collect();
@@ -160,28 +164,32 @@ pub(crate) fn slots(set: &str, options: &Options) -> Result<String, String> {
             }
         }
     }
-    let mut report = format!(
-        "## {set}\n\n{} prompts of memory in {} plans, {} ask, {reachable} of them reachable\n\n",
-        memory_half.len(),
-        plans.len(),
-        asks.len()
-    );
-    let _ = writeln!(report, "- executes with the right plan, of reachable: {}", rate(right, reachable));
-    let _ = writeln!(report, "- right plan, of executes: {}", rate(right, accepted));
-    let _ = writeln!(report, "- parameters exact, of executes with the right plan: {}", rate(exact, right));
-    let _ = writeln!(report, "- right plan, of steers: {}", rate(steered_right, steered));
+    let (recall, goal) = (format!("right plan executes, of the reachable ones of {}", asks.len()), goals(set));
+    table.share(name(set), recall, right, reachable, goal);
+    table.share(name(set), "right plan, of those that execute", right, accepted, "≥ 99 %");
+    table.share(name(set), "parameters exact, of the right ones", exact, right, "≥ 99 %");
+    table.share(name(set), "right plan, of those that steer", steered_right, steered, "");
+    let mut report = format!("{set}: {} recorded prompts in {} plans\n", memory_half.len(), plans.len());
     for (kind, [n, same, values]) in &kinds {
         let _ = writeln!(report, "    {kind}: {n}, plan wrong {}, values wrong {}", n - same, n - values);
     }
-    let _ = writeln!(
-        report,
-        "    doubt of the first: {:.4}",
-        matcher.ask(&memory_half[0].text, &clock(), &Vocabulary::default()).doubt
-    );
     for (why, n) in &misses {
         let _ = writeln!(report, "    reachable, not executed, {why}: {n}");
     }
-    Ok(report + &shown)
+    if options.verbose {
+        tell(&report);
+    }
+    tell(&shown);
+    Ok(())
+}
+
+/// The share of reachable prompts that is aimed at.
+fn goals(set: &str) -> &'static str {
+    match set {
+        "snips" => "≥ 80 %",
+        "slurp" => "≥ 50 %",
+        _ => "",
+    }
 }
 
 fn bucket(confidence: f64) -> &'static str {
@@ -197,17 +205,11 @@ fn bucket(confidence: f64) -> &'static str {
 }
 
 /// CLINC150 and BANKING77: matches where there should be none.
-pub(crate) fn intents(set: &str, options: &Options) -> Result<String, String> {
+pub(crate) fn intents(set: &str, options: &Options, table: &mut Table) -> Result<(), String> {
     let prompts = sets::load(set, options)?;
     let (outside, inside): (Vec<Prompt>, Vec<Prompt>) = prompts.into_iter().partition(|p| p.intent == "oos");
     let (memory_half, asks) = sets::halves(inside, options);
     let matcher = Matcher::new(memory(&memory_half), &clock());
-    let mut report = format!(
-        "## {set}\n\n{} prompts of memory, {} ask, {} out of scope\n\n",
-        memory_half.len(),
-        asks.len(),
-        outside.len()
-    );
     let mut shown = options.show;
     let mut texts = String::new();
     let mut count = |prompts: &[Prompt], texts: &mut String| {
@@ -239,12 +241,12 @@ pub(crate) fn intents(set: &str, options: &Options) -> Result<String, String> {
         (executed, wrong)
     };
     let (executed, wrong) = count(&asks, &mut texts);
-    let _ = writeln!(report, "- executes: {}", rate(executed, asks.len()));
-    let _ =
-        writeln!(report, "- false matches across intents, of those that ask: {}", rate(wrong, asks.len()));
+    table.share(name(set), "execute, with no parameters", executed, asks.len(), "");
+    table.share(name(set), "false matches across intents", wrong, asks.len(), "≤ 0.1 %");
     if !outside.is_empty() {
         let (_, wrong) = count(&outside, &mut texts);
-        let _ = writeln!(report, "- false matches out of scope: {}", rate(wrong, outside.len()));
+        table.share(name(set), "false matches out of scope", wrong, outside.len(), "≤ 0.1 %");
     }
-    Ok(report + &texts)
+    tell(&texts);
+    Ok(())
 }

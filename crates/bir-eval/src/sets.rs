@@ -1,11 +1,33 @@
 //! The sets, in the forms in which their authors publish them.
 
-use crate::Options;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+
+/// What of the sets, and what is told.
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    pub(crate) path: Option<PathBuf>,
+    /// `a`, `b` or all.
+    pub(crate) part: String,
+    /// Prompts, at most.
+    pub(crate) most: Option<usize>,
+    /// Cases that are written out, at most.
+    pub(crate) show: usize,
+    /// See `bir_match::decide`.
+    pub(crate) limit: f64,
+    /// Counts by kind go to stderr.
+    pub(crate) verbose: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let (part, limit) = ("all".to_owned(), bir_match::decide::READS);
+        Self { path: None, part, most: None, show: 0, limit, verbose: false }
+    }
+}
 
 /// A prompt of a set.
 #[derive(Debug, Clone)]
@@ -34,17 +56,13 @@ fn place(set: &str, options: &Options) -> Result<PathBuf, String> {
         "banking77" => "banking77-train.csv.gz",
         _ => "",
     };
-    let base = options
-        .path
-        .clone()
-        .or_else(|| std::env::var("BIR_EVAL_DATA").ok())
-        .unwrap_or_else(|| "data".to_owned());
-    let base = Path::new(&base);
+    let named = || std::env::var_os("BIR_EVAL_DATA").map(PathBuf::from);
+    let base = options.path.clone().or_else(named).unwrap_or_else(|| PathBuf::from("data"));
     if base.is_dir() && set != "atis" {
         return Ok(base.join(file));
     }
     if base.exists() {
-        Ok(base.to_owned())
+        Ok(base)
     } else {
         Err(format!("there is nothing at {}; give its path, or set BIR_EVAL_DATA", base.display()))
     }

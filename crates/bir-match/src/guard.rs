@@ -131,8 +131,10 @@ pub(crate) fn fixed(grammar: &Grammar, family: usize, asked: &Asked<'_>, filled:
     }
     let recorded = values.times(crate::grammar::value_key(&asked.said.words[words])) > 0;
     let typed = || asked.pattern(grammar, filled).is_some_and(|p| values.with_pattern(p) > 0);
-    (!recorded && !asked.in_quotes(filled) && !typed() && !titled(grammar, asked, filled))
-        .then_some(Veto::Fixed)
+    if recorded || asked.in_quotes(filled) || typed() {
+        return None;
+    }
+    (small || !titled(grammar, asked, filled)).then_some(Veto::Fixed)
 }
 
 /// Written like a title: what stands between its capitals belongs to it. A word that joins does so only where other values hold one.
