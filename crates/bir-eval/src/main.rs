@@ -42,8 +42,8 @@ impl Groups {
     /// Whether a group belongs, by its place among all of them.
     fn take(self, index: usize) -> bool {
         match self {
-            Self::Dev => index % 3 != 0,
-            Self::Judge => index % 3 == 0,
+            Self::Dev => !index.is_multiple_of(3),
+            Self::Judge => index.is_multiple_of(3),
             Self::All => true,
         }
     }

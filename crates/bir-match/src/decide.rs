@@ -1,6 +1,6 @@
 //! From a reading to a decision: how often readings of its kind were wrong, and whether that is seldom enough.
 //!
-//! A kind of difference begins with what was measured on the development sets ([`Evidence::prior`]); the outcomes of a scenario count on
+//! A kind of difference begins with what was measured on the development sets ([`Difference::prior`]); the outcomes of a scenario count on
 //! top of it. What is compared with a limit is not the rate but an upper bound of it (Clopper–Pearson, one-sided, 95 %).
 
 use crate::Answer;
