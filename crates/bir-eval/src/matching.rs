@@ -164,7 +164,8 @@ pub(crate) fn slots(set: &str, options: &Options, table: &mut Table) -> Result<(
             }
         }
     }
-    let (recall, goal) = (format!("right plan executes, of the reachable ones of {}", asks.len()), goals(set));
+    let (recall, goal) =
+        (format!("right plan executes, of the reachable ones of {}", asks.len()), goals(set));
     table.share(name(set), recall, right, reachable, goal);
     table.share(name(set), "right plan, of those that execute", right, accepted, "≥ 99 %");
     table.share(name(set), "parameters exact, of the right ones", exact, right, "≥ 99 %");

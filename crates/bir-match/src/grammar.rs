@@ -77,6 +77,13 @@ impl Lexis {
     }
 }
 
+/// A sequence of words and parameters.
+#[derive(Debug)]
+pub(crate) struct Template {
+    /// Which parameters, in the order of the words; None: recorded prompts do not agree.
+    pub(crate) places: Option<Vec<usize>>,
+}
+
 /// Scenarios that call the same.
 #[derive(Debug, Default)]
 pub(crate) struct Family {
@@ -100,7 +107,7 @@ pub(crate) struct Grammar {
     pub(crate) steps: Steps,
     pub(crate) cases: Cases,
     /// The very sequence of words and parameters, and the scenarios whose it is.
-    pub(crate) templates: HashMap<u64, u32>,
+    pub(crate) templates: HashMap<u64, Template>,
     pub(crate) prompts: u32,
     /// See [`Steps::disagreement`].
     pub(crate) disagreement: f64,
@@ -241,6 +248,7 @@ impl Grammar {
         let mut next = 0;
         let mut plan = 0;
         let mut template = mix(9, family as u64);
+        let mut places = Vec::new();
         let mut slots: Vec<_> = example.slots.iter().collect();
         slots.sort_by_key(|s| s.span.start);
         for slot in slots {
@@ -276,12 +284,19 @@ impl Grammar {
             if said.cased && start > 0 && !said.words[start].text.starts_with(|c: char| c.is_ascii_digit()) {
                 self.values[sort as usize].learn_case(said.words[start].capital);
             }
+            places.push(slot.place);
             plan = plan_key(plan, sort);
             from = sort;
             next = end;
         }
         template = self.stretch(&said, next..said.words.len(), family, from, END, template);
-        *self.templates.entry(mix(template, at as u64)).or_default() += 1;
+        let known = self
+            .templates
+            .entry(mix(template, at as u64))
+            .or_insert_with(|| Template { places: Some(places.clone()) });
+        if known.places.as_ref().is_some_and(|p| *p != places) {
+            known.places = None;
+        }
         let of = &mut self.families[family];
         of.prompts += 1;
         self.prompts += 1;

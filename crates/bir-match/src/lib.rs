@@ -210,20 +210,20 @@ impl Matcher {
         answer: &mut Answer,
     ) {
         let Some(plans) = self.grammar.families[best.family].plans.get(&best.plan) else { return };
-        let template = |scenario: usize| {
-            self.grammar.templates.get(&grammar::mix(best.template, scenario as u64)).copied().unwrap_or(0)
-        };
-        let shown: Vec<(usize, u32)> = plans.iter().map(|(s, _)| (*s, template(*s))).collect();
+        let template =
+            |scenario: usize| self.grammar.templates.get(&grammar::mix(best.template, scenario as u64));
+        let shown: Vec<(usize, bool)> = plans.iter().map(|(s, _)| (*s, template(*s).is_some())).collect();
         // Two scenarios of one family with the same parameters differ in something else: only the very words tell them apart.
         let scenario = match shown.as_slice() {
             [(only, _)] => *only,
             several => {
-                let mut fit = several.iter().filter(|(_, times)| *times > 0);
+                let mut fit = several.iter().filter(|(_, shown)| *shown);
                 let (Some((one, _)), None) = (fit.next(), fit.next()) else { return };
                 *one
             }
         };
-        let whole = template(scenario) > 0;
+        let template = template(scenario);
+        let whole = template.is_some();
         let known = &self.known[scenario];
         answer.scenario = Some(scenario);
         answer.shown = best.weakest;
@@ -242,10 +242,10 @@ impl Matcher {
             (false, true, _) => Difference::Joined,
             (false, false, _) => Difference::Loose,
         });
-        self.read(prompt, said, entities, best, known, whole, answer);
+        self.read(prompt, said, entities, best, known, template, answer);
     }
 
-    /// Reads the values. Parameters of one sort are told apart by their order, in the very words of a recorded prompt only.
+    /// Reads the values. Parameters of one sort are told apart by where a recorded prompt of the very words has them, and by nothing else.
     #[expect(clippy::too_many_arguments, reason = "what a reading consists of")]
     fn read(
         &self,
@@ -254,25 +254,28 @@ impl Matcher {
         entities: &[Entity],
         best: &parse::Reading,
         known: &Known,
-        whole: bool,
+        template: Option<&grammar::Template>,
         answer: &mut Answer,
     ) {
         let mut taken: Vec<usize> = Vec::new();
-        for filled in &best.values {
-            let fits = |place: usize| self.grammar.sorts.get(&known.places[place].sort) == Some(&filled.sort);
-            let places: Vec<usize> = (0..known.places.len()).filter(|p| fits(*p)).collect();
-            let Some(place) = places.iter().copied().find(|p| !taken.contains(p)) else { continue };
+        let order = template.and_then(|t| t.places.as_ref());
+        for (number, filled) in best.values.iter().enumerate() {
+            let fits =
+                |place: &usize| self.grammar.sorts.get(&known.places[*place].sort) == Some(&filled.sort);
+            let mut places = (0..known.places.len()).filter(fits);
+            let (first, only) = (places.next(), places.next().is_none());
+            let Some(place) = order.and_then(|o| o.get(number)).copied().or(first) else { continue };
             taken.push(place);
             let span =
                 whole_span(prompt, said.words[filled.from].span.start..said.words[filled.to - 1].span.end);
-            let value = if places.len() > 1 && !whole {
-                None
-            } else {
-                value(prompt, &span, &known.places[place].reading, entities)
-            };
+            let value = value(prompt, &span, &known.places[place].reading, entities)
+                .filter(|_| only || order.is_some());
+            // What is said twice has to be the same both times.
+            let said_before = answer.values.iter().find(|g| g.place == place);
             match value {
-                Some(value) => answer.values.push(Given { place, span, value }),
-                None => answer.missing.push(known.places[place].name.clone()),
+                Some(value) if said_before.is_none() => answer.values.push(Given { place, span, value }),
+                Some(value) if said_before.is_some_and(|g| g.value == value) => {}
+                _ => answer.missing.push(known.places[place].name.clone()),
             }
         }
         for (at, place) in known.places.iter().enumerate() {

@@ -249,6 +249,39 @@ fn a_scenario_of_one_prompt_takes_its_parameters() {
     assert_eq!(executes(&matcher, &low), None);
 }
 
+#[test]
+fn what_is_said_twice_has_to_be_the_same() {
+    let prompt = "Copy the folder [name=alpha] to the backup server and check that [name=alpha] arrived there completely";
+    let matcher = Matcher::new(vec![scenario("copy", &[prompt])], &clock());
+    let asked = |a: &str, b: &str| {
+        executes(
+            &matcher,
+            &format!("Copy the folder {a} to the backup server and check that {b} arrived there completely"),
+        )
+    };
+    assert_eq!(asked("beta", "beta"), Some(vec![("name".to_owned(), json!("beta"))]));
+    assert_eq!(asked("beta", "gamma"), None);
+}
+
+#[test]
+fn places_of_one_sort_are_those_of_the_recorded_prompt() {
+    let mut known = scenario(
+        "move",
+        &["Move the whole budget into account [to=A-100] out of account [from=B-200] before the audit"],
+    );
+    for place in &mut known.places {
+        "account".clone_into(&mut place.sort);
+    }
+    known.places.swap(0, 1);
+    for slot in &mut known.examples[0].slots {
+        slot.place = 1 - slot.place;
+    }
+    let matcher = Matcher::new(vec![known], &clock());
+    let asked = "Move the whole budget into account C-300 out of account D-400 before the audit";
+    let expected = vec![("to".to_owned(), json!("C-300")), ("from".to_owned(), json!("D-400"))];
+    assert_eq!(executes(&matcher, asked), Some(expected));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
