@@ -2,12 +2,20 @@
 //!
 //! ```text
 //! cargo run --release -p bir-eval -- --set complexfuncbench PATH [--groups dev|judge|all] [--json]
+//! cargo run --release -p bir-eval -- --set snips|slurp|atis|clinc150|banking77|contrast|speed [PATH] [--part a|b|all] [--json]
 //! ```
+//!
+//! The sets of prompts are looked for in PATH, or in the folder that `BIR_EVAL_DATA` names. They are cut in two by a hash of their texts: part `a`
+//! is to look at, part `b` is not; in each, half of the prompts are the memory and half ask.
 
 #![forbid(unsafe_code)]
 
 mod complexfunc;
+mod contrast;
 mod interval;
+mod matching;
+mod sets;
+mod speed;
 mod table;
 mod wheel;
 
@@ -16,7 +24,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use table::Table;
 
-const USAGE: &str = "bir-eval --set complexfuncbench PATH [--groups dev|judge|all] [--json]";
+const USAGE: &str = "bir-eval --set complexfuncbench|snips|slurp|atis|clinc150|banking77|contrast|speed [PATH] \
+     [--groups dev|judge|all] [--part a|b|all] [--json]";
 
 /// Which groups of a set are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,12 +50,13 @@ impl Groups {
 }
 
 struct Args {
-    sets: Vec<(String, PathBuf)>,
+    sets: Vec<(String, Option<PathBuf>)>,
     groups: Groups,
     json: bool,
     verbose: bool,
     /// Of the groups only every so many, for a quick look.
     every: usize,
+    prompts: sets::Options,
 }
 
 fn main() -> ExitCode {
@@ -57,9 +67,15 @@ fn main() -> ExitCode {
     let mut table = Table::default();
     for (set, path) in &args.sets {
         let done = match set.as_str() {
-            "complexfuncbench" => {
-                complexfunc::measure(path, args.groups, args.every, args.verbose, &mut table)
-            }
+            "complexfuncbench" => match path {
+                Some(path) => complexfunc::measure(path, args.groups, args.every, args.verbose, &mut table)
+                    .map_err(|why| why.to_string()),
+                None => Err("its path is not given".to_owned()),
+            },
+            "snips" | "slurp" | "atis" => matching::slots(set, &args.options(path), &mut table),
+            "clinc150" | "banking77" => matching::intents(set, &args.options(path), &mut table),
+            "contrast" => contrast::run(&args.options(path), &mut table),
+            "speed" => speed::run(&args.options(path), &mut table),
             other => return fail(&format!("the set `{other}` is not known; usage: {USAGE}")),
         };
         if let Err(why) = done {
@@ -73,15 +89,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn args(mut given: impl Iterator<Item = String>) -> Result<Args, String> {
-    let mut args = Args { sets: Vec::new(), groups: Groups::Dev, json: false, verbose: false, every: 1 };
+fn args(given: impl Iterator<Item = String>) -> Result<Args, String> {
+    let prompts = sets::Options::default();
+    let mut args =
+        Args { sets: Vec::new(), groups: Groups::Dev, json: false, verbose: false, every: 1, prompts };
+    let mut given = given.peekable();
     while let Some(arg) = given.next() {
         let mut value = |what: &str| given.next().ok_or_else(|| format!("`{arg}` needs {what}"));
         match arg.as_str() {
             "--set" => {
                 let name = value("the name of a set")?;
-                let path = value("the path of the set")?;
-                args.sets.push((name, path.into()));
+                let path = given.next_if(|next| !next.starts_with("--"));
+                args.sets.push((name, path.map(PathBuf::from)));
             }
             "--groups" => {
                 args.groups = match value("dev, judge or all")?.as_str() {
@@ -90,6 +109,16 @@ fn args(mut given: impl Iterator<Item = String>) -> Result<Args, String> {
                     "all" => Groups::All,
                     other => return Err(format!("`{other}` is not one of dev, judge, all")),
                 };
+            }
+            "--part" => args.prompts.part = value("a, b or all")?,
+            "--most" => {
+                args.prompts.most = Some(value("a number")?.parse().map_err(|_| "`--most` needs a number")?)
+            }
+            "--show" => {
+                args.prompts.show = value("a number")?.parse().map_err(|_| "`--show` needs a number")?
+            }
+            "--limit" => {
+                args.prompts.limit = value("a rate")?.parse().map_err(|_| "`--limit` needs a rate")?
             }
             "--json" => args.json = true,
             "--every" => {
@@ -101,6 +130,12 @@ fn args(mut given: impl Iterator<Item = String>) -> Result<Args, String> {
         }
     }
     if args.sets.is_empty() { Err("no set is given".into()) } else { Ok(args) }
+}
+
+impl Args {
+    fn options(&self, path: &Option<PathBuf>) -> sets::Options {
+        sets::Options { path: path.clone(), verbose: self.verbose, ..self.prompts.clone() }
+    }
 }
 
 fn fail(why: &str) -> ExitCode {
