@@ -1,4 +1,4 @@
-//! Where a value comes from: a small language, stored as JSON, evaluated here ([`eval`]) and emitted as JavaScript ([`emit`](crate::emit)).
+//! Where a value comes from: a small language, stored as JSON, evaluated here ([`eval()`]) and emitted as JavaScript ([`emit`](crate::emit)).
 //!
 //! ```text
 //!  parameters, the clock ─┐                        ┌─▶ inputs of this step
