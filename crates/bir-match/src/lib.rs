@@ -1,4 +1,314 @@
 //! Whether a prompt asks for what a scenario does, and with which parameters. Similarity nominates and never decides: what decides is
 //! that every difference between the two prompts is explained.
+//!
+//! ```text
+//!  prompt ─▶ nominate ─▶ parse ──────────────▶ guard ──────────▶ decide ─▶ execute · steer · decline, and why
+//!            BM25 over   as known stretches    vetoes on values   a bound on the error,
+//!            the fixed   of fixed words with   that look like     by kind of difference
+//!            words       values between them   more than one
+//! ```
+//!
+//! A word that is neither in a value nor in a stretch that recorded prompts have shown explains nothing, and there is no reading. That is
+//! what keeps a negation, another verb, a comparison, a further condition or a second request out: nobody needs to list them.
+//! Where several readings are possible their likelihoods are compared, and the prompt has to be far likelier in one than in all others
+//! together, "something else" among them.
 
 #![forbid(unsafe_code)]
+
+pub mod decide;
+mod grammar;
+mod guard;
+mod known;
+pub mod lexicon;
+mod nominate;
+mod parse;
+mod steps;
+mod value;
+pub mod word;
+
+pub use decide::{Decision, Difference, Evidence};
+pub use guard::Veto;
+pub use known::{Example, Known, Place, Slot};
+pub use nominate::Nominator;
+
+use bir_entity::{Clock, Entity, Kind, Vocabulary};
+use bir_plan::param;
+use grammar::{Grammar, Said};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Prompts longer than that, in words, are only compared as they stand.
+const WORDS: usize = 400;
+/// Recorded prompts that are nominated.
+const NOMINATED: usize = 32;
+/// Families that are tried.
+const FAMILIES: usize = 8;
+
+/// What a prompt is, for a set of scenarios.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The scenario that explains the prompt best, by its place in the list; none: nothing explains it.
+    pub scenario: Option<usize>,
+    /// The values of its parameters that the prompt mentions.
+    pub values: Vec<Given>,
+    /// Parameters that could not be read, by name.
+    pub missing: Vec<String>,
+    /// The worst difference.
+    pub difference: Option<Difference>,
+    /// How likely this reading is among all, from 0 to 1.
+    pub confidence: f64,
+    /// How much its fixed words say: the sum of the negative logarithms of how usual they are.
+    pub weight: f64,
+    /// How likely prompts that begin like this one belong elsewhere, after so many that did not.
+    pub doubt: f64,
+    /// Recorded prompts that showed the rarest of the stretches that were needed.
+    pub shown: u32,
+    /// What stands against it.
+    pub veto: Option<Veto>,
+    /// The nearest recorded prompt, by scenario and example, also where nothing explains the prompt.
+    pub nearest: Option<(usize, usize)>,
+}
+
+/// The value of a parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Given {
+    /// Which, in [`Known::places`].
+    pub place: usize,
+    /// The bytes of the prompt that it was read from.
+    pub span: Range<usize>,
+    /// What was read.
+    pub value: Value,
+}
+
+/// Scenarios, ready to be asked.
+pub struct Matcher {
+    known: Vec<Known>,
+    families: Vec<usize>,
+    grammar: Grammar,
+    index: nominate::Index,
+    /// Number of a prompt to scenario and example.
+    prompts: Vec<(usize, usize)>,
+    more: Option<Box<dyn Nominator>>,
+}
+
+impl Matcher {
+    /// Learns from scenarios. The clock only serves to recognise what is a date.
+    pub fn new(known: Vec<Known>, clock: &Clock) -> Self {
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
+        let families: Vec<usize> = known
+            .iter()
+            .map(|k| {
+                let next = numbers.len();
+                *numbers.entry(k.family.as_str()).or_insert(next)
+            })
+            .collect();
+        let grammar = Grammar::new(&known, &families, clock);
+        let mut index = nominate::Index::default();
+        let mut prompts = Vec::new();
+        for (at, scenario) in known.iter().enumerate() {
+            for (number, example) in scenario.examples.iter().enumerate() {
+                let words = word::words(&example.text);
+                let fixed = words.iter().filter(|w| {
+                    !example.slots.iter().any(|s| s.span.start < w.span.end && w.span.start < s.span.end)
+                });
+                index.add(fixed.map(|w| w.text.as_str()));
+                prompts.push((at, number));
+            }
+        }
+        Self { known, families, grammar, index, prompts, more: None }
+    }
+
+    /// With another source of nominations beside the index.
+    #[must_use]
+    pub fn with_nominator(mut self, nominator: Box<dyn Nominator>) -> Self {
+        self.more = Some(nominator);
+        self
+    }
+
+    /// The scenarios.
+    pub fn known(&self) -> &[Known] {
+        &self.known
+    }
+
+    /// What a prompt asks for.
+    pub fn ask(&self, prompt: &str, clock: &Clock, vocabulary: &Vocabulary) -> Answer {
+        let mut answer = Answer {
+            scenario: None,
+            values: Vec::new(),
+            missing: Vec::new(),
+            difference: None,
+            confidence: 0.0,
+            weight: 0.0,
+            doubt: 1.0,
+            shown: 0,
+            veto: None,
+            nearest: None,
+        };
+        let said = Said::new(prompt);
+        if said.words.is_empty() {
+            return answer;
+        }
+        let mut nominated: Vec<usize> = self
+            .index
+            .best(said.words.iter().map(|w| w.text.as_str()), NOMINATED)
+            .into_iter()
+            .map(|(n, _)| n)
+            .collect();
+        if let Some(more) = &self.more {
+            nominated.extend(more.nominate(prompt, NOMINATED).into_iter().map(|(n, _)| n));
+        }
+        answer.nearest = nominated.first().and_then(|n| self.prompts.get(*n)).copied();
+        if said.words.len() > WORDS {
+            return answer;
+        }
+        let mut families: Vec<usize> = Vec::new();
+        for number in nominated {
+            let Some((scenario, _)) = self.prompts.get(number) else { continue };
+            let family = self.families[*scenario];
+            if !families.contains(&family) && families.len() < FAMILIES {
+                families.push(family);
+            }
+        }
+        let entities = bir_entity::find(prompt, clock, vocabulary);
+        let mut asked = parse::Asked::new(&self.grammar, &said, prompt, &entities);
+        let mut readings: Vec<parse::Reading> =
+            families.iter().flat_map(|f| parse::parse(&self.grammar, *f, &mut asked, true)).collect();
+        let total = readings.iter().fold(asked.elsewhere(), |sum, r| parse::plus(sum, r.plan_log));
+        // Where every reading is vetoed, one is told with its veto.
+        let likeliest = readings.iter().max_by(|a, b| a.plan_log.total_cmp(&b.plan_log)).map(|r| r.family);
+        if let Some(family) = likeliest.filter(|_| !readings.iter().any(|r| r.log.is_finite())) {
+            readings = parse::parse(&self.grammar, family, &mut asked, false);
+        }
+        let Some(best) =
+            readings.into_iter().filter(|r| r.log.is_finite()).max_by(|a, b| a.log.total_cmp(&b.log))
+        else {
+            return answer;
+        };
+        answer.confidence = (best.log - total).exp().min(1.0);
+        answer.veto = best.values.iter().find_map(|f| {
+            guard::veto(&self.grammar, &asked, *f)
+                .or_else(|| guard::fixed(&self.grammar, best.family, &asked, *f))
+        });
+        // A mention that reaches from one value into the next belongs to neither.
+        let across =
+            |t: &grammar::Typed| best.values.iter().filter(|f| f.from < t.to && t.from < f.to).count() > 1;
+        if answer.veto.is_none() && said.typed(&entities).iter().any(across) {
+            answer.veto = Some(Veto::Typed);
+        }
+        self.explain(prompt, &said, &entities, &best, &mut answer);
+        answer
+    }
+
+    /// Fills the answer from a reading.
+    fn explain(
+        &self,
+        prompt: &str,
+        said: &Said,
+        entities: &[Entity],
+        best: &parse::Reading,
+        answer: &mut Answer,
+    ) {
+        let Some(plans) = self.grammar.families[best.family].plans.get(&best.plan) else { return };
+        let template =
+            |scenario: usize| self.grammar.templates.get(&grammar::mix(best.template, scenario as u64));
+        let shown: Vec<(usize, bool)> = plans.iter().map(|(s, _)| (*s, template(*s).is_some())).collect();
+        // Two scenarios of one family with the same parameters differ in something else: only the very words tell them apart.
+        let scenario = match shown.as_slice() {
+            [(only, _)] => *only,
+            several => {
+                let mut fit = several.iter().filter(|(_, shown)| *shown);
+                let (Some((one, _)), None) = (fit.next(), fit.next()) else { return };
+                *one
+            }
+        };
+        let template = template(scenario);
+        let whole = template.is_some();
+        let known = &self.known[scenario];
+        answer.scenario = Some(scenario);
+        answer.shown = best.weakest;
+        answer.doubt = self.grammar.disagreement / f64::from(best.begin.max(1));
+        let fixed =
+            |at: &usize| !said.harmless[*at] && !best.values.iter().any(|f| (f.from..f.to).contains(at));
+        let usual = |at: usize| self.grammar.lexis.share(self.grammar.lexis.id(&said.words[at].text)).ln();
+        answer.weight = -(0..said.words.len()).filter(fixed).map(usual).sum::<f64>();
+        let seen = |f: &parse::Filled| {
+            self.grammar.values[f.sort as usize].times(grammar::value_key(&said.words[f.from..f.to])) > 0
+        };
+        answer.difference = Some(match (whole, best.values.iter().all(seen), best.values.is_empty()) {
+            (true, _, true) => Difference::Same,
+            (true, true, _) => Difference::Known,
+            (true, false, _) => Difference::Values,
+            (false, true, _) => Difference::Joined,
+            (false, false, _) => Difference::Loose,
+        });
+        self.read(prompt, said, entities, best, known, template, answer);
+    }
+
+    /// Reads the values. Parameters of one sort are told apart by where a recorded prompt of the very words has them, and by nothing else.
+    #[expect(clippy::too_many_arguments, reason = "what a reading consists of")]
+    fn read(
+        &self,
+        prompt: &str,
+        said: &Said,
+        entities: &[Entity],
+        best: &parse::Reading,
+        known: &Known,
+        template: Option<&grammar::Template>,
+        answer: &mut Answer,
+    ) {
+        let mut taken: Vec<usize> = Vec::new();
+        let order = template.and_then(|t| t.places.as_ref());
+        for (number, filled) in best.values.iter().enumerate() {
+            let fits =
+                |place: &usize| self.grammar.sorts.get(&known.places[*place].sort) == Some(&filled.sort);
+            let mut places = (0..known.places.len()).filter(fits);
+            let (first, only) = (places.next(), places.next().is_none());
+            let Some(place) = order.and_then(|o| o.get(number)).copied().or(first) else { continue };
+            taken.push(place);
+            let span =
+                whole_span(prompt, said.words[filled.from].span.start..said.words[filled.to - 1].span.end);
+            let value = value(prompt, &span, &known.places[place].reading, entities)
+                .filter(|_| only || order.is_some());
+            // What is said twice has to be the same both times.
+            let said_before = answer.values.iter().find(|g| g.place == place);
+            match value {
+                Some(value) if said_before.is_none() => answer.values.push(Given { place, span, value }),
+                Some(value) if said_before.is_some_and(|g| g.value == value) => {}
+                _ => answer.missing.push(known.places[place].name.clone()),
+            }
+        }
+        for (at, place) in known.places.iter().enumerate() {
+            if !taken.contains(&at) && place.role == param::Role::Target {
+                answer.missing.push(place.name.clone());
+            }
+        }
+    }
+}
+
+/// The bytes of words, with the point behind an abbreviation ("p.m.").
+fn whole_span(prompt: &str, span: Range<usize>) -> Range<usize> {
+    let words = &prompt[span.clone()];
+    let mut last = words.chars().rev();
+    let short =
+        last.next().is_some_and(char::is_alphabetic) && last.find(|c| !c.is_whitespace()) == Some('.');
+    if short && prompt[span.end..].starts_with('.') { span.start..span.end + 1 } else { span }
+}
+
+/// The value of words: they themselves, or the normal form of the one entity of its kind that stands on them.
+fn value(prompt: &str, span: &Range<usize>, reading: &param::Reading, entities: &[Entity]) -> Option<Value> {
+    match reading {
+        param::Reading::Text => prompt.get(span.clone()).map(|text| Value::String(text.to_owned())),
+        param::Reading::Normal(kind) => {
+            let inside = |e: &&Entity| e.kind == *kind && e.span.start < span.end && span.start < e.span.end;
+            let mut found = entities.iter().filter(inside);
+            let (one, none) = (found.next()?, found.next());
+            // Quotes and currency signs may stand outside of the words; letters may not.
+            let rest =
+                |range: Range<usize>| prompt.get(range).is_none_or(|t| !t.chars().any(char::is_alphanumeric));
+            let whole = rest(span.start.min(one.span.start)..span.start.max(one.span.start))
+                && rest(span.end.min(one.span.end)..span.end.max(one.span.end));
+            (none.is_none() && (whole || matches!(kind, Kind::Word))).then(|| one.normal.clone())
+        }
+    }
+}

@@ -175,6 +175,10 @@ impl Emitter<'_> {
                     cases.iter().map(|(from, to)| format!("[{}, {}]", literal(from), literal(to))).collect();
                 self.call("oneOf", &[of, format!("[{}]", cases.join(", "))])
             }
+            Expr::Amount { of, unit } => {
+                let of = self.expr(of);
+                self.call("amount", &[of, quoted(unit_word(*unit))])
+            }
             Expr::Len(of) => {
                 let of = self.expr(of);
                 self.call("count", &[of])

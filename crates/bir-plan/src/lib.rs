@@ -7,8 +7,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod effect;
 pub mod emit;
 pub mod expr;
 pub mod param;
 pub mod sandbox;
+pub mod scenario;
+pub mod template;
 pub mod trace;

@@ -27,6 +27,10 @@ fn text() -> impl Strategy<Value = String> {
         Just("https://example.com/a/b?c#d".to_owned()),
         Just("{\"k\":[1,{\"k\":\"x\"}]}".to_owned()),
         Just(" Straße İstanbul ΣΑΣ ".to_owned()),
+        Just("PT1H30M".to_owned()),
+        Just("P2W1DT24H".to_owned()),
+        Just("P1Y".to_owned()),
+        "P[0-9YMWDTH]{0,5}",
         Just("12.50".to_owned()),
         Just("-7".to_owned()),
         Just("1e3".to_owned()),
@@ -172,6 +176,11 @@ fn expr() -> impl Strategy<Value = Expr> {
             (of(), path()).prop_map(|(of, path)| Expr::Json { of, path }),
             (of(), prop::collection::vec((value(), value()), 0..3))
                 .prop_map(|(of, cases)| Expr::Map { of, cases }),
+            (
+                of(),
+                prop_oneof![Just(Unit::Days), Just(Unit::Months), Just(Unit::Minutes), Just(Unit::Number)]
+            )
+                .prop_map(|(of, unit)| Expr::Amount { of, unit }),
             of().prop_map(Expr::Len),
         ]
     })

@@ -2,6 +2,7 @@
 
 use super::{At, Clock, Expr, Op, Selector, Test, Type, number, text, time};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use thiserror::Error;
 
@@ -43,15 +44,53 @@ pub enum EvalError {
 ///
 /// [`EvalError`].
 pub fn eval(expr: &Expr, scope: &Scope<'_>) -> Result<Value, EvalError> {
-    let absent = |what: &str| EvalError::Absent(what.to_owned());
-    match expr {
-        Expr::Const(value) => Ok(value.clone()),
+    view(expr, scope).map(Cow::into_owned)
+}
+
+/// The value of an expression, where it stands if it stands somewhere: a long list is not copied for one of its elements.
+///
+/// # Errors
+///
+/// [`EvalError`].
+pub fn view<'a>(expr: &'a Expr, scope: &Scope<'a>) -> Result<Cow<'a, Value>, EvalError> {
+    let absent = |what: String| EvalError::Absent(what);
+    Ok(match expr {
+        Expr::Const(value) => Cow::Borrowed(value),
         Expr::Param(name) => {
-            scope.params.get(name).cloned().ok_or_else(|| absent(&format!("parameter `{name}`")))
+            Cow::Borrowed(scope.params.get(name).ok_or_else(|| absent(format!("parameter `{name}`")))?)
         }
-        Expr::Kept(key) => scope.kept.get(key).cloned().ok_or_else(|| absent(&format!("kept value `{key}`"))),
-        Expr::Result(path) => at(scope.result.ok_or_else(|| absent("result"))?, path).cloned(),
-        Expr::Item(path) => at(scope.item.ok_or_else(|| absent("element"))?, path).cloned(),
+        Expr::Kept(key) => {
+            Cow::Borrowed(scope.kept.get(key).ok_or_else(|| absent(format!("kept value `{key}`")))?)
+        }
+        Expr::Result(path) => Cow::Borrowed(at(scope.result.ok_or_else(|| absent("result".into()))?, path)?),
+        Expr::Item(path) => Cow::Borrowed(at(scope.item.ok_or_else(|| absent("element".into()))?, path)?),
+        Expr::Get { of, path } => part(view(of, scope)?, |value| at(value, path))?,
+        Expr::Pick { from, by, path } => part(view(from, scope)?, |list| at(pick(list, by, scope)?, path))?,
+        made => Cow::Owned(make(made, scope)?),
+    })
+}
+
+/// A part of a value, borrowed if the whole is.
+fn part<'a>(
+    whole: Cow<'a, Value>,
+    of: impl for<'v> Fn(&'v Value) -> Result<&'v Value, EvalError>,
+) -> Result<Cow<'a, Value>, EvalError> {
+    Ok(match whole {
+        Cow::Borrowed(whole) => Cow::Borrowed(of(whole)?),
+        Cow::Owned(whole) => Cow::Owned(of(&whole)?.clone()),
+    })
+}
+
+/// The value of an expression that makes a new one.
+fn make(expr: &Expr, scope: &Scope<'_>) -> Result<Value, EvalError> {
+    match expr {
+        Expr::Const(_)
+        | Expr::Param(_)
+        | Expr::Kept(_)
+        | Expr::Result(_)
+        | Expr::Item(_)
+        | Expr::Get { .. }
+        | Expr::Pick { .. } => eval(expr, scope),
         Expr::Clock(clock) => {
             let form = match clock {
                 Clock::Date => super::TimeForm::Date,
@@ -61,13 +100,8 @@ pub fn eval(expr: &Expr, scope: &Scope<'_>) -> Result<Value, EvalError> {
             let now = time::read(scope.now).and_then(|now| now.shown(form));
             now.map(Value::from).ok_or(EvalError::Type("the clock says no time"))
         }
-        Expr::Get { of, path } => at(&eval(of, scope)?, path).cloned(),
-        Expr::Pick { from, by, path } => {
-            let list = eval(from, scope)?;
-            at(pick(&list, by, scope)?, path).cloned()
-        }
         Expr::Concat(parts) => {
-            let texts = parts.iter().map(|part| as_text(&eval(part, scope)?));
+            let texts = parts.iter().map(|part| as_text(&*view(part, scope)?));
             texts.collect::<Result<String, _>>().map(Value::from)
         }
         Expr::Cut { of, after, before } => {
@@ -121,7 +155,11 @@ pub fn eval(expr: &Expr, scope: &Scope<'_>) -> Result<Value, EvalError> {
             let found = cases.iter().find(|(from, _)| same(from, &value));
             found.map(|(_, to)| to.clone()).ok_or(EvalError::Type("it is none of the known words"))
         }
-        Expr::Len(of) => match eval(of, scope)? {
+        Expr::Amount { of, unit } => {
+            let amount = time::amount(&text_of(of, scope)?, *unit);
+            amount.map(Value::from).ok_or(EvalError::Type("it is no length of time of that unit"))
+        }
+        Expr::Len(of) => match &*view(of, scope)? {
             Value::Array(list) => Ok(list.len().into()),
             _ => Err(EvalError::Type("it is no list")),
         },
@@ -183,7 +221,7 @@ fn extreme<'v>(list: &'v [Value], path: &[At], wanted: Ordering) -> Result<&'v V
 }
 
 fn fits(item: &Value, test: &Test, scope: &Scope<'_>) -> Result<bool, EvalError> {
-    let with = eval(&test.with, &Scope { item: Some(item), ..*scope })?;
+    let with = view(&test.with, &Scope { item: Some(item), ..*scope })?;
     match at(item, &test.path) {
         Ok(value) => Ok(compare(value, test.op, &with)),
         // An element that does not say it does not fit.
@@ -228,7 +266,7 @@ fn same(a: &Value, b: &Value) -> bool {
 }
 
 fn text_of(expr: &Expr, scope: &Scope<'_>) -> Result<String, EvalError> {
-    match eval(expr, scope)? {
+    match view(expr, scope)?.into_owned() {
         Value::String(text) => Ok(text),
         _ => Err(EvalError::Type("it is no text")),
     }

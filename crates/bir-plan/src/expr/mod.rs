@@ -1,4 +1,4 @@
-//! Where a value comes from: a small language, stored as JSON, evaluated here ([`eval`]) and emitted as JavaScript ([`emit`](crate::emit)).
+//! Where a value comes from: a small language, stored as JSON, evaluated here ([`eval()`]) and emitted as JavaScript ([`emit`](crate::emit)).
 //!
 //! ```text
 //!  parameters, the clock ─┐                        ┌─▶ inputs of this step
@@ -14,7 +14,7 @@ mod number;
 mod text;
 mod time;
 
-pub use eval::{EvalError, Scope, compare, eval};
+pub use eval::{EvalError, Scope, compare, eval, view};
 pub use number::{as_number, number, shown};
 
 use serde::{Deserialize, Serialize};
@@ -133,6 +133,13 @@ pub enum Expr {
         of: Box<Expr>,
         /// What it may be, and what it becomes.
         cases: Vec<(Value, Value)>,
+    },
+    /// How many of a unit a length of time is (`PT1H30M` → 90 minutes); an error where that is no whole number.
+    Amount {
+        /// The length of time, in ISO 8601.
+        of: Box<Expr>,
+        /// Days, months or minutes.
+        unit: Unit,
     },
     /// How many elements a list has.
     Len(Box<Expr>),

@@ -124,6 +124,41 @@ impl When {
     }
 }
 
+/// How many of a unit a length of time is: `P2W`, `P1Y6M`, `P3D`, `PT1H30M`, `P1DT12H`; at most nine digits each, seconds left out. Months
+/// and days are not made of each other.
+pub(super) fn amount(text: &str, unit: Unit) -> Option<i64> {
+    let rest = text.strip_prefix('P')?;
+    let (mut months, mut days, mut minutes) = (0_i64, 0_i64, 0_i64);
+    let (mut number, mut timed, mut any) = (String::new(), false, false);
+    for c in rest.chars() {
+        match c {
+            '0'..='9' if number.len() < 9 => number.push(c),
+            'T' if !timed && number.is_empty() => timed = true,
+            _ => {
+                let n: i64 = number.parse().ok()?;
+                number.clear();
+                any = true;
+                match (c, timed) {
+                    ('Y', false) => months += n * 12,
+                    ('M', false) => months += n,
+                    ('W', false) => days += n * 7,
+                    ('D', false) => days += n,
+                    ('H', true) => minutes += n * 60,
+                    ('M', true) => minutes += n,
+                    _ => return None,
+                }
+            }
+        }
+    }
+    (any && number.is_empty()).then_some(())?;
+    match unit {
+        Unit::Months if days == 0 && minutes == 0 => Some(months),
+        Unit::Days if months == 0 && minutes % 1440 == 0 => Some(days + minutes / 1440),
+        Unit::Minutes if months == 0 => Some(days * 1440 + minutes),
+        _ => None,
+    }
+}
+
 /// Years of four digits.
 fn within(date: Date) -> Option<Date> {
     (1..=9999).contains(&date.year()).then_some(date)
@@ -132,6 +167,28 @@ fn within(date: Date) -> Option<Date> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_of_time_are_counted() {
+        for (text, unit, expected) in [
+            ("PT1H30M", Unit::Minutes, Some(90)),
+            ("P1DT1H", Unit::Minutes, Some(1500)),
+            ("PT48H", Unit::Days, Some(2)),
+            ("P2W", Unit::Days, Some(14)),
+            ("P1Y6M", Unit::Months, Some(18)),
+            ("PT47H", Unit::Days, None),
+            ("P1M", Unit::Days, None),
+            ("P", Unit::Days, None),
+            ("PT", Unit::Days, None),
+            ("P3", Unit::Days, None),
+            ("P1H", Unit::Minutes, None),
+            ("P1.5D", Unit::Days, None),
+            ("P1D", Unit::Number, None),
+            ("P9999999999D", Unit::Days, None),
+        ] {
+            assert_eq!(amount(text, unit), expected, "{text}");
+        }
+    }
 
     #[test]
     fn times_are_read_shown_and_moved() {

@@ -1,0 +1,204 @@
+//! What a prompt says: the entities in it, and any words of it that a value repeats.
+
+use bir_entity::{Clock, Entity, Kind, Vocabulary};
+use bir_plan::expr::Expr;
+use bir_plan::param::Reading;
+use bir_plan::trace::Trace;
+use jiff::ToSpan;
+use jiff::civil::Date;
+use serde_json::{Map, Value};
+use std::cell::{Ref, RefCell};
+use std::ops::Range;
+
+/// More of a prompt is not read.
+pub(crate) const LONGEST: usize = 100 * 1024;
+/// A value that stands more often in a prompt than this is not a part of it that means something.
+const MOST_SPANS: usize = 8;
+
+/// A prompt that is being explained with.
+pub(crate) struct Prompt<'t> {
+    pub(crate) text: &'t str,
+    /// Entities that have a normal form of their own (days, times, numbers …); no names and no quotes, which are texts.
+    pub(crate) typed: Vec<Entity>,
+    drafts: RefCell<Vec<Draft>>,
+    samples: RefCell<Map<String, Value>>,
+}
+
+/// A parameter, before it has a name for people.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Draft {
+    pub(crate) spans: Vec<Range<usize>>,
+    pub(crate) reading: Reading,
+    pub(crate) sample: Value,
+}
+
+impl<'t> Prompt<'t> {
+    pub(crate) fn new(trace: &'t Trace) -> Self {
+        let text = head(&trace.prompt);
+        Self {
+            text,
+            typed: typed(text, &trace.clock),
+            drafts: RefCell::default(),
+            samples: RefCell::default(),
+        }
+    }
+
+    /// The parameter that stands there, as an expression.
+    pub(crate) fn param(&self, spans: Vec<Range<usize>>, reading: Reading, sample: Value) -> Expr {
+        let mut drafts = self.drafts.borrow_mut();
+        let known = drafts.iter().position(|draft| draft.spans == spans && draft.reading == reading);
+        let n = known.unwrap_or_else(|| {
+            self.samples.borrow_mut().insert(key(drafts.len()), sample.clone());
+            drafts.push(Draft { spans, reading, sample });
+            drafts.len() - 1
+        });
+        Expr::Param(key(n))
+    }
+
+    /// The parameter of an entity.
+    pub(crate) fn entity(&self, entity: &Entity) -> Expr {
+        self.param(vec![entity.span.clone()], Reading::Normal(entity.kind), entity.normal.clone())
+    }
+
+    /// The parameter of words that stand in the prompt, exactly so.
+    pub(crate) fn words(&self, words: &str) -> Option<Expr> {
+        let spans = self.occurrences(words);
+        (!spans.is_empty()).then(|| self.param(spans, Reading::Text, words.into()))
+    }
+
+    /// Where words stand, not in the middle of others.
+    pub(crate) fn occurrences(&self, words: &str) -> Vec<Range<usize>> {
+        if words.trim() != words || !words.chars().any(char::is_alphanumeric) {
+            return Vec::new();
+        }
+        let edge = |inside: Option<char>, outside: Option<char>| !matches!((inside, outside), (Some(a), Some(b)) if a.is_alphanumeric() && b.is_alphanumeric());
+        let spans: Vec<_> = self
+            .text
+            .match_indices(words)
+            .map(|(at, _)| at..at + words.len())
+            .filter(|span| {
+                edge(words.chars().next(), self.text[..span.start].chars().next_back())
+                    && edge(words.chars().next_back(), self.text[span.end..].chars().next())
+            })
+            .take(MOST_SPANS + 1)
+            .collect();
+        if spans.len() > MOST_SPANS { Vec::new() } else { spans }
+    }
+
+    /// Words of the prompt that differ from a text in case alone.
+    pub(crate) fn folded(&self, text: &str) -> Option<&'t str> {
+        // Where lower case has other lengths, the bytes do not fit.
+        let (lower, wanted) = (self.text.to_lowercase(), text.to_lowercase());
+        if lower.len() != self.text.len() || wanted.len() < 3 {
+            return None;
+        }
+        let at = lower.find(&wanted)?;
+        let words = self.text.get(at..at + wanted.len())?;
+        (!self.occurrences(words).is_empty()).then_some(words)
+    }
+
+    /// The values of the parameters in the recording.
+    pub(crate) fn samples(&self) -> Ref<'_, Map<String, Value>> {
+        self.samples.borrow()
+    }
+
+    pub(crate) fn drafts(&self) -> Vec<Draft> {
+        self.drafts.borrow().clone()
+    }
+}
+
+/// The name of a parameter while it has none.
+pub(crate) fn key(n: usize) -> String {
+    format!("p{n}")
+}
+
+/// As much of a prompt as is read.
+pub(crate) fn head(text: &str) -> &str {
+    let mut end = text.len().min(LONGEST);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The entities that have a normal form of their own.
+pub(crate) fn typed(text: &str, clock: &Clock) -> Vec<Entity> {
+    let mut found = bir_entity::find(text, clock, &Vocabulary::default());
+    found.retain(|entity| !matches!(entity.kind, Kind::Name | Kind::Quoted | Kind::Word));
+    found.sort_by_key(|entity| (entity.span.start, entity.span.end));
+    days_of_month(text, &mut found);
+    found
+}
+
+/// "On the 7th" behind a day: the next 7th from there.
+fn days_of_month(text: &str, found: &mut [Entity]) {
+    let mut known: Option<Date> = None;
+    for entity in found {
+        if entity.kind == Kind::Date {
+            known = entity.normal.as_str().and_then(|day| day.parse().ok()).or(known);
+            continue;
+        }
+        let words = &text[entity.span.clone()];
+        let ordinal = ["st", "nd", "rd", "th"].iter().find_map(|end| words.strip_suffix(end));
+        let day = ordinal.and_then(|digits| digits.parse::<i8>().ok());
+        if let (Kind::Number, Some(day), Some(from)) = (entity.kind, day, known)
+            && text[..entity.span.start].to_lowercase().ends_with("the ")
+            && let Some(date) = next(from, day)
+        {
+            entity.kind = Kind::Date;
+            entity.normal = date.to_string().into();
+            known = Some(date);
+        }
+    }
+}
+
+/// The next day of that number, the day itself included.
+fn next(from: Date, day: i8) -> Option<Date> {
+    let month = from.first_of_month();
+    (0..12).find_map(|n| {
+        let date = month.checked_add(n.months()).ok()?.with().day(day).build().ok()?;
+        (date >= from).then_some(date)
+    })
+}
+
+/// Where names stand. A name ends where a sentence does, and an abbreviated verb is none.
+pub(crate) fn names(text: &str, clock: &Clock) -> Vec<Range<usize>> {
+    let found = bir_entity::find(text, clock, &Vocabulary::default());
+    let names = found.into_iter().filter(|entity| entity.kind == Kind::Name).map(|entity| {
+        let words = &text[entity.span.clone()];
+        let end = words.find(". ").filter(|at| *at > 3).unwrap_or(words.len());
+        entity.span.start..entity.span.start + end
+    });
+    names.filter(|span| span.len() > 5 || !text[span.clone()].contains(['\'', '’'])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock() -> Clock {
+        Clock { now: "2026-11-30T10:00[Europe/Berlin]".parse().unwrap() }
+    }
+
+    #[test]
+    fn a_day_of_the_month_is_the_next_one_behind_a_day() {
+        let dates = |text: &str| -> Vec<String> {
+            let found = typed(text, &clock());
+            found
+                .iter()
+                .filter(|e| e.kind == Kind::Date)
+                .map(|e| e.normal.as_str().unwrap().to_owned())
+                .collect()
+        };
+        assert_eq!(dates("from May 1, 2027, back on the 7th"), ["2027-05-01", "2027-05-07"]);
+        assert_eq!(dates("from May 30, 2027, back on the 2nd"), ["2027-05-30", "2027-06-02"]);
+        assert_eq!(dates("the 7th of them"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_name_ends_with_its_sentence() {
+        let text = "We stay in Houston. Then we drive on";
+        let found: Vec<&str> = names(text, &clock()).into_iter().map(|span| &text[span]).collect();
+        assert!(found.contains(&"Houston"), "{found:?}");
+    }
+}

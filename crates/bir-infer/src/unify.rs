@@ -1,0 +1,281 @@
+//! Several runs of one task: an explanation holds if it gives what was recorded in each of them.
+
+use crate::explain::{Explained, explain};
+use crate::leaves::{at, leaves};
+use crate::prompt::{self, Draft};
+use crate::witness::{Run, result_key, today};
+use crate::wording::{Edit, Wording};
+use bir_entity::Clock;
+use bir_plan::expr::{At, Scope, view};
+use bir_plan::param::Reading;
+use bir_plan::template::Origin;
+use bir_plan::trace::{Call, Output, Trace};
+use serde_json::{Map, Value};
+use std::ops::Range;
+
+/// Explanations that cost so much more than the best one, in bits, make no place in a wording.
+const MARGIN: f64 = 8.0;
+/// Calls behind this many are taken in their order.
+const MOST_ARRANGED: usize = 12;
+/// A prompt whose cheapest reading has more edits is another task.
+const MOST_EDITS: usize = 4;
+
+/// What several runs say together.
+pub(crate) struct Unified<'t> {
+    pub(crate) run: Run<'t>,
+    pub(crate) leaves: Vec<Explained>,
+    /// Whether the value of a leaf was not the same in all runs.
+    pub(crate) varied: Vec<bool>,
+    pub(crate) wording: Wording,
+    pub(crate) drafts: Vec<Draft>,
+    /// The runs that agree, the first before the others.
+    pub(crate) agreeing: Vec<Agreeing<'t>>,
+    /// What the agreeing runs say in each place of the wording.
+    pub(crate) seen: Vec<Vec<Value>>,
+    /// In what else their prompts differ.
+    pub(crate) edits: Vec<Edit>,
+    /// Steps that had other arguments in a run of the same words.
+    pub(crate) doubtful: Vec<usize>,
+}
+
+/// A run that agrees.
+pub(crate) struct Agreeing<'t> {
+    pub(crate) number: usize,
+    /// Its calls in the order of the first run.
+    pub(crate) calls: Vec<&'t Call>,
+    /// The values of the parameters in it.
+    pub(crate) params: Map<String, Value>,
+    pub(crate) today: String,
+}
+
+/// Explains the first run, and keeps what the others agree with.
+pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
+    let first = *traces.first()?;
+    let run = Run::new(first);
+    let mut leaves = explain(&run);
+    let drafts = run.prompt.drafts();
+    let wording = Wording::new(run.prompt.text, &first.clock, &places(&leaves, &drafts));
+    let mut varied = vec![false; leaves.len()];
+    let itself = Agreeing {
+        number: 0,
+        calls: run.calls.iter().collect(),
+        params: run.prompt.samples().clone(),
+        today: run.today.clone(),
+    };
+    let (mut agreeing, mut edits) = (vec![itself], Vec::new());
+    let mut seen: Vec<Vec<Value>> = wording
+        .places()
+        .iter()
+        .map(|place| vec![said(run.prompt.text, place.entity.as_ref(), &place.span)])
+        .collect();
+
+    let mut others: Vec<Other<'_>> = traces
+        .iter()
+        .enumerate()
+        .skip(1)
+        .filter_map(|(n, trace)| Other::new(n, trace, first, &wording, &drafts))
+        .collect();
+    let mut doubtful = Vec::new();
+    others.sort_by_key(|other| other.edits.len());
+    for mut other in others {
+        other.arrange(&leaves);
+        let odd = other.odd(run.calls);
+        if !odd.is_empty() {
+            // Other words may have asked for other arguments, the same words have not.
+            if other.edits.is_empty() {
+                doubtful.extend(odd);
+            }
+            continue;
+        }
+        let kept: Vec<Vec<usize>> = leaves.iter().map(|leaf| other.keeps(leaf)).collect();
+        // A prompt that says the same but for its places is the same task, and what does not hold there does not hold. One that says
+        // something else besides may be another task.
+        if !other.edits.is_empty() && leaves.iter().zip(&kept).any(|(leaf, kept)| lost(leaf, kept)) {
+            continue;
+        }
+        for ((leaf, kept), varied) in leaves.iter_mut().zip(kept).zip(&mut varied) {
+            *varied |= at(&other.calls[leaf.call].input, &leaf.path) != Some(&leaf.value);
+            let mut n = 0;
+            leaf.candidates.retain(|_| {
+                n += 1;
+                kept.contains(&(n - 1))
+            });
+        }
+        edits.extend(other.edits.iter().cloned());
+        for (seen, value) in seen.iter_mut().zip(&other.said) {
+            seen.extend(value.clone());
+        }
+        let Other { number, calls, params, today, .. } = other;
+        agreeing.push(Agreeing { number, calls, params, today });
+    }
+    agreeing.sort_by_key(|run| run.number);
+    Some(Unified { run, leaves, varied, wording, drafts, agreeing, seen, edits, doubtful })
+}
+
+/// What nothing but a constant explains may change from run to run.
+fn lost(leaf: &Explained, kept: &[usize]) -> bool {
+    kept.is_empty() && leaf.candidates.iter().any(|candidate| candidate.origin != Origin::Constant)
+}
+
+/// Where text parameters stand that are likely enough.
+fn places(leaves: &[Explained], drafts: &[Draft]) -> Vec<Range<usize>> {
+    let mut out = Vec::new();
+    for leaf in leaves {
+        let Some(best) = leaf.candidates.first().map(|candidate| candidate.cost) else { continue };
+        for candidate in leaf.candidates.iter().filter(|candidate| candidate.cost <= best + MARGIN) {
+            for n in params(&candidate.expr) {
+                if let Some(Draft { spans, reading: Reading::Text, .. }) = drafts.get(n) {
+                    out.extend(spans.iter().cloned());
+                }
+            }
+        }
+    }
+    out
+}
+
+/// The parameters of an expression, by their number.
+pub(crate) fn params(expr: &bir_plan::expr::Expr) -> Vec<usize> {
+    let mut out = Vec::new();
+    crate::walk::each(expr, &mut |part| {
+        if let bir_plan::expr::Expr::Param(name) = part
+            && let Some(n) = name.strip_prefix('p').and_then(|n| n.parse().ok())
+            && !out.contains(&n)
+        {
+            out.push(n);
+        }
+    });
+    out
+}
+
+/// What a prompt says at a place.
+pub(crate) fn said(prompt: &str, entity: Option<&bir_entity::Entity>, span: &Range<usize>) -> Value {
+    entity.map_or_else(|| prompt.get(span.clone()).unwrap_or_default().into(), |entity| entity.normal.clone())
+}
+
+/// What another prompt says.
+pub(crate) struct Values {
+    /// The values of the parameters, as far as they can be read.
+    pub(crate) params: Map<String, Value>,
+    /// What stands in each place of the wording.
+    pub(crate) said: Vec<Option<Value>>,
+    /// In what it differs besides.
+    pub(crate) edits: Vec<Edit>,
+}
+
+/// The values of parameters in another prompt. A parameter of several places has a value where all of them say the same.
+pub(crate) fn values(wording: &Wording, drafts: &[Draft], prompt: &str, clock: &Clock) -> Option<Values> {
+    let text = prompt::head(prompt);
+    let reading = wording.read(text, clock)?;
+    let found: Vec<Option<Value>> = reading
+        .fills
+        .iter()
+        .map(|fill| fill.as_ref().map(|fill| said(text, fill.entity.as_ref(), &fill.span)))
+        .collect();
+    let mut values = Map::new();
+    for (n, draft) in drafts.iter().enumerate() {
+        let mut own = draft.spans.iter().filter_map(|span| {
+            let place = wording.places().iter().position(|place| place.span == *span)?;
+            Some(found[place].clone())
+        });
+        if let Some(Some(first)) = own.next()
+            && own.all(|other| other.as_ref() == Some(&first))
+        {
+            values.insert(prompt::key(n), first);
+        }
+    }
+    Some(Values { params: values, said: found, edits: reading.edits })
+}
+
+/// A further run, read by the wording of the first.
+struct Other<'t> {
+    number: usize,
+    calls: Vec<&'t Call>,
+    params: Map<String, Value>,
+    results: Map<String, Value>,
+    today: String,
+    said: Vec<Option<Value>>,
+    edits: Vec<Edit>,
+}
+
+impl<'t> Other<'t> {
+    /// None: it is another task.
+    fn new(
+        number: usize,
+        trace: &'t Trace,
+        first: &Trace,
+        wording: &Wording,
+        drafts: &[Draft],
+    ) -> Option<Self> {
+        let calls = &trace.calls[..trace.calls.len().min(crate::witness::MOST_CALLS)];
+        let same = trace.calls.len() == first.calls.len()
+            && trace.calls.iter().zip(&first.calls).all(|(a, b)| a.tool == b.tool && a.server == b.server);
+        if !same {
+            return None;
+        }
+        let Values { params, said, edits } = values(wording, drafts, &trace.prompt, &trace.clock)?;
+        if edits.len() > MOST_EDITS {
+            return None;
+        }
+        let results = calls.iter().enumerate().filter_map(|(n, call)| match &call.output {
+            Output::Value { value, .. } => Some((result_key(n), value.clone())),
+            _ => None,
+        });
+        let (results, calls) = (results.collect(), calls.iter().collect());
+        Some(Self { number, calls, params, results, today: today(trace), said, edits })
+    }
+
+    /// Calls of one tool may have been made in another order: the one in which more is explained.
+    fn arrange(&mut self, leaves: &[Explained]) {
+        let explained = |own: &Self| leaves.iter().filter(|leaf| !lost(leaf, &own.keeps(leaf))).count();
+        let mut known = explained(self);
+        for i in 0..self.calls.len().min(MOST_ARRANGED) {
+            for j in i + 1..self.calls.len().min(MOST_ARRANGED) {
+                if known == leaves.len() {
+                    return;
+                }
+                if self.calls[i].tool != self.calls[j].tool || self.calls[i].server != self.calls[j].server {
+                    continue;
+                }
+                self.swap(i, j);
+                let swapped = explained(self);
+                if swapped > known {
+                    known = swapped;
+                } else {
+                    self.swap(i, j);
+                }
+            }
+        }
+    }
+
+    fn swap(&mut self, i: usize, j: usize) {
+        self.calls.swap(i, j);
+        let (a, b) = (self.results.remove(&result_key(i)), self.results.remove(&result_key(j)));
+        self.results.extend(b.map(|result| (result_key(i), result)));
+        self.results.extend(a.map(|result| (result_key(j), result)));
+    }
+
+    /// Calls with other arguments.
+    fn odd(&self, first: &[Call]) -> Vec<usize> {
+        let calls = self.calls.iter().zip(first).enumerate();
+        calls.filter(|(_, (own, first))| !same_shape(&own.input, &first.input)).map(|(n, _)| n).collect()
+    }
+
+    /// The explanations of a leaf that hold here, by their number.
+    fn keeps(&self, leaf: &Explained) -> Vec<usize> {
+        let scope =
+            Scope { params: &self.params, kept: &self.results, result: None, item: None, now: &self.today };
+        let Some(value) = self.calls.get(leaf.call).and_then(|call| at(&call.input, &leaf.path)) else {
+            return Vec::new();
+        };
+        let holds = |n: &usize| view(&leaf.candidates[*n].expr, &scope).is_ok_and(|given| *given == *value);
+        (0..leaf.candidates.len()).filter(holds).collect()
+    }
+}
+
+/// Whether two inputs have the same leaves, whatever their values.
+fn same_shape(a: &Value, b: &Value) -> bool {
+    let ways = |value: &Value| -> std::collections::BTreeSet<Vec<At>> {
+        leaves(value).into_iter().map(|(path, _)| path).collect()
+    };
+    ways(a) == ways(b)
+}

@@ -1,0 +1,91 @@
+//! Texts that are made of several parts, and parts of texts.
+
+use super::{Candidate, MOST, Search, surprise};
+use crate::select::Way;
+use bir_plan::expr::Expr;
+use bir_plan::template::Origin;
+use serde_json::Value;
+
+impl Search<'_> {
+    /// A text of several parts, each of which something explains.
+    pub(super) fn parts(&self, text: &str, out: &mut Vec<Candidate>) {
+        if text.len() > 400 {
+            return;
+        }
+        for separator in [", ", ",", " - ", "-", "/", "::", ":", "_", " "] {
+            let pieces: Vec<&str> = text.split(separator).collect();
+            if !(2..=4).contains(&pieces.len()) || pieces.iter().any(|piece| piece.is_empty()) {
+                continue;
+            }
+            let (mut parts, mut cost, mut fixed) = (Vec::new(), 3.0, 0);
+            let mut origins = Vec::new();
+            for (n, piece) in pieces.iter().enumerate() {
+                if n > 0 {
+                    parts.push(Expr::Const(separator.into()));
+                }
+                let mut found = Vec::new();
+                let value = Value::from(*piece);
+                self.prompt(&value, &mut found);
+                if piece.len() >= 3 {
+                    self.results(&value, &mut found);
+                }
+                found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+                match found.into_iter().next().filter(|best| best.cost < 14.0) {
+                    Some(best) => {
+                        cost += best.cost;
+                        origins.push(best.origin);
+                        parts.push(best.expr);
+                    }
+                    None => {
+                        fixed += 1;
+                        cost += 6.0 + surprise(&value, false);
+                        parts.push(Expr::Const(value));
+                    }
+                }
+            }
+            let Some(first) = origins.first() else { continue };
+            if fixed > 1 {
+                continue;
+            }
+            let origin = if origins.iter().all(|origin| origin == first) { *first } else { Origin::Mixed };
+            let expr = Expr::Concat(parts);
+            if self.gives(&expr, self.wanted.value) {
+                out.push(Candidate { expr, cost, origin, place: None });
+            }
+            if fixed == 0 {
+                break;
+            }
+        }
+    }
+
+    /// A part of a text of a result, between separators.
+    pub(super) fn cut(&self, text: &str, out: &mut Vec<Candidate>) {
+        if text.len() < 4 || text.len() > 200 {
+            return;
+        }
+        for (number, whole) in &self.run.index.texts {
+            let place = self.run.index.place(*number);
+            if place.call >= self.wanted.call || whole.len() <= text.len() || whole.len() > 2_000 {
+                continue;
+            }
+            let Some(at) = whole.find(text) else { continue };
+            let (before, behind) = (&whole[..at], &whole[at + text.len()..]);
+            let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+            if !edge(before.chars().next_back()) || !edge(behind.chars().next()) {
+                continue;
+            }
+            let after: String = before.chars().next_back().into_iter().collect();
+            let until: String = behind.chars().next().into_iter().collect();
+            for Way { expr, cost } in self.reach(place).into_iter().take(4) {
+                let expr = Expr::Cut { of: Box::new(expr), after: after.clone(), before: until.clone() };
+                if self.gives(&expr, self.wanted.value) {
+                    let cost = 12.0 + cost + self.distance(place);
+                    out.push(Candidate { expr, cost, origin: Origin::Result, place: Some(place.clone()) });
+                }
+            }
+            if out.len() > MOST {
+                return;
+            }
+        }
+    }
+}

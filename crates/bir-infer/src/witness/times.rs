@@ -1,0 +1,245 @@
+//! Days and times that are those of the prompt or of results, in other forms or moved; and the clock.
+
+use super::{Candidate, MOST_PLACES, Search, rarity};
+use crate::select::Way;
+use bir_entity::{Entity, Kind};
+use bir_plan::expr::{Expr, Scope, TimeForm, Unit, eval};
+use bir_plan::template::Origin;
+use serde_json::{Map, Value};
+
+/// A day of the prompt is not moved further than this without words that say so.
+const MOST_DAYS: i64 = 31;
+
+/// Makes an expression so much later.
+type Move = fn(Expr, i64) -> Expr;
+
+impl Search<'_> {
+    /// The lengths of time that the prompt says, in a unit.
+    pub(super) fn lengths(&self, unit: Unit) -> Vec<i64> {
+        let typed = self.run.prompt.typed.iter().filter(|entity| entity.kind == Kind::Duration);
+        let amounts = typed.filter_map(|entity| {
+            let of = Box::new(Expr::Const(entity.normal.clone()));
+            let nothing = Map::new();
+            let scope = Scope { params: &nothing, kept: &nothing, result: None, item: None, now: "" };
+            eval(&Expr::Amount { of, unit }, &scope).ok()?.as_i64()
+        });
+        amounts.collect()
+    }
+
+    /// Days and times of the prompt, later by what the prompt says.
+    pub(super) fn later_by(&self, text: &str, out: &mut Vec<Candidate>) {
+        let typed = &self.run.prompt.typed;
+        let of_kind = |kind: Kind| typed.iter().filter(move |entity| entity.kind == kind).take(6);
+        let add = |of: Expr, amount: Expr, unit: Unit| Expr::Add {
+            of: Box::new(of),
+            amount: Box::new(amount),
+            unit,
+        };
+        let by = |entity: &Entity, unit: Unit| match entity.kind {
+            Kind::Number => self.run.prompt.entity(entity),
+            _ => Expr::Amount { of: Box::new(self.run.prompt.entity(entity)), unit },
+        };
+        let mut push = |expr: Expr, cost: f64| {
+            if self.gives(&expr, self.wanted.value) {
+                out.push(Candidate { expr, cost, origin: Origin::Prompt, place: None });
+            }
+        };
+        let lengths: Vec<&Entity> = of_kind(Kind::Duration).collect();
+        let counts: Vec<&Entity> = of_kind(Kind::Number).collect();
+        match time_kind(text) {
+            Some(TimeKind::Date) => {
+                for day in of_kind(Kind::Date) {
+                    let from = || self.run.prompt.entity(day);
+                    for (n, length) in lengths.iter().enumerate() {
+                        push(add(from(), by(length, Unit::Days), Unit::Days), 5.0);
+                        for second in &lengths[n + 1..] {
+                            let first = add(from(), by(length, Unit::Days), Unit::Days);
+                            push(add(first, by(second, Unit::Days), Unit::Days), 8.0);
+                        }
+                        for time in of_kind(Kind::Time) {
+                            let both = Expr::Concat(vec![
+                                from(),
+                                Expr::Const("T".into()),
+                                self.run.prompt.entity(time),
+                            ]);
+                            let later = add(both, by(length, Unit::Minutes), Unit::Minutes);
+                            push(Expr::Time { of: Box::new(later), form: TimeForm::Date }, 7.0);
+                        }
+                    }
+                    for count in &counts {
+                        push(add(from(), by(count, Unit::Days), Unit::Days), 9.0);
+                        for length in &lengths {
+                            let first = add(from(), by(count, Unit::Days), Unit::Days);
+                            push(add(first, by(length, Unit::Days), Unit::Days), 11.0);
+                        }
+                        for length in &lengths {
+                            let first = add(from(), by(count, Unit::Days), Unit::Days);
+                            push(add(first, by(length, Unit::Days), Unit::Days), 11.0);
+                        }
+                    }
+                }
+            }
+            Some(TimeKind::Time) => {
+                for time in of_kind(Kind::Time) {
+                    for length in &lengths {
+                        push(
+                            add(self.run.prompt.entity(time), by(length, Unit::Minutes), Unit::Minutes),
+                            6.0,
+                        );
+                    }
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// A day of the prompt, or today, some days before or after.
+    pub(super) fn later(&self, of: Expr, from: &Value, wanted: &str) -> Option<(Expr, f64)> {
+        let Value::String(from) = from else { return None };
+        let days = days_between(from, wanted)?;
+        if days == 0 || days.abs() > MOST_DAYS {
+            return None;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "at most 31")]
+        let cost = (days.abs() as f64).log2() + if days < 0 { 2.0 } else { 0.0 };
+        let amount = Box::new(Expr::Const(days.into()));
+        Some((Expr::Add { of: Box::new(of), amount, unit: Unit::Days }, cost))
+    }
+
+    /// Days and times of results, in other forms or moved; and the clock.
+    pub(super) fn times(&self, text: &str, out: &mut Vec<Candidate>) {
+        let Some(kind) = time_kind(text) else { return };
+        self.later_by(text, out);
+        let index = &self.run.index;
+        let many = rarity(index.times.len());
+        let unit = if kind == TimeKind::Date { Unit::Days } else { Unit::Minutes };
+        let lengths: Vec<i64> = self.lengths(unit);
+        let mut near = Vec::new();
+        for (at, found) in &index.times {
+            let place = index.place(*at);
+            if place.call >= self.wanted.call || *found == text {
+                continue;
+            }
+            let moved: Option<(Move, i64, f64)> = match kind {
+                TimeKind::Date => days_between(found, text)
+                    .filter(|days| days.abs() <= 3 || lengths.contains(days))
+                    .map(|days| {
+                        let cost = if days == 0 { 1.0 } else { 6.0 };
+                        (add_days as Move, days, cost)
+                    }),
+                TimeKind::Time => minutes_between(found, text)
+                    .filter(|minutes| {
+                        (minutes.abs() <= 180 && minutes % 15 == 0) || lengths.contains(minutes)
+                    })
+                    .map(|minutes| {
+                        let cost = if minutes == 0 {
+                            2.0
+                        } else if minutes % 60 == 0 {
+                            7.0
+                        } else {
+                            9.0
+                        };
+                        (add_minutes as Move, minutes, cost)
+                    }),
+            };
+            if let Some((make, amount, cost)) = moved {
+                near.push((place, make, amount, cost + self.distance(place)));
+            }
+        }
+        near.sort_by(|a, b| a.3.total_cmp(&b.3));
+        for (place, make, amount, cost) in near.into_iter().take(MOST_PLACES) {
+            let form = if kind == TimeKind::Date { TimeForm::Date } else { TimeForm::Time };
+            for Way { expr, cost: way } in self.reach(place) {
+                for length in
+                    self.run.prompt.typed.iter().filter(|entity| entity.kind == Kind::Duration).take(4)
+                {
+                    let (unit, sign) =
+                        (if kind == TimeKind::Date { Unit::Days } else { Unit::Minutes }, amount.signum());
+                    let by = Expr::Amount { of: Box::new(self.run.prompt.entity(length)), unit };
+                    if sign <= 0 {
+                        continue;
+                    }
+                    let later = Expr::Add { of: Box::new(expr.clone()), amount: Box::new(by), unit };
+                    let expr = Expr::Time { of: Box::new(later), form };
+                    if self.gives(&expr, self.wanted.value) {
+                        let cost = 4.0 + cost - 4.0 + way + many;
+                        out.push(Candidate { expr, cost, origin: Origin::Mixed, place: Some(place.clone()) });
+                    }
+                }
+                let expr = Expr::Time { of: Box::new(make(expr, amount)), form };
+                if self.gives(&expr, self.wanted.value) {
+                    let cost = 4.0 + cost + way + many;
+                    out.push(Candidate { expr, cost, origin: Origin::Result, place: Some(place.clone()) });
+                }
+            }
+        }
+        if kind == TimeKind::Date {
+            let clock = || Expr::Clock(bir_plan::expr::Clock::Date);
+            let today: &str = self.run.today.get(..10).unwrap_or_default();
+            if today == text {
+                out.push(Candidate { expr: clock(), cost: 8.0, origin: Origin::Clock, place: None });
+            } else if let Some((expr, cost)) = self.later(clock(), &today.into(), text) {
+                out.push(Candidate { expr, cost: 10.0 + cost, origin: Origin::Clock, place: None });
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TimeKind {
+    Date,
+    Time,
+}
+
+fn time_kind(text: &str) -> Option<TimeKind> {
+    let shown = |form| {
+        let expr = Expr::Time { of: Box::new(Expr::Const(text.into())), form };
+        let nothing = Map::new();
+        let scope = Scope { params: &nothing, kept: &nothing, result: None, item: None, now: "" };
+        eval(&expr, &scope).is_ok_and(|value| value == text)
+    };
+    if text.len() == 10 && shown(TimeForm::Date) {
+        Some(TimeKind::Date)
+    } else if text.len() == 5 && shown(TimeForm::Time) {
+        Some(TimeKind::Time)
+    } else {
+        None
+    }
+}
+
+/// Days from one date (with or without a time) to another.
+fn days_between(from: &str, to: &str) -> Option<i64> {
+    let day = |text: &str| text.get(..10)?.parse::<jiff::civil::Date>().ok();
+    if to.len() != 10 {
+        return None;
+    }
+    let (from, to) = (day(from)?, day(to)?);
+    from.until(to).ok().map(|span| i64::from(span.get_days()))
+}
+
+/// Minutes from the time of a day in one text to that in another; no way around midnight.
+fn minutes_between(from: &str, to: &str) -> Option<i64> {
+    let minutes = |text: &str| {
+        let hour: i64 = text.get(..2)?.parse().ok()?;
+        let minute: i64 = text.get(3..5)?.parse().ok()?;
+        (hour < 24 && minute < 60 && text.as_bytes().get(2) == Some(&b':')).then_some(hour * 60 + minute)
+    };
+    let from = if from.len() > 10 { from.get(11..)? } else { from };
+    Some(minutes(to)? - minutes(from)?)
+}
+
+fn add_days(of: Expr, days: i64) -> Expr {
+    moved(of, days, Unit::Days)
+}
+
+fn add_minutes(of: Expr, minutes: i64) -> Expr {
+    moved(of, minutes, Unit::Minutes)
+}
+
+fn moved(of: Expr, amount: i64, unit: Unit) -> Expr {
+    if amount == 0 {
+        of
+    } else {
+        Expr::Add { of: Box::new(of), amount: Box::new(Expr::Const(amount.into())), unit }
+    }
+}

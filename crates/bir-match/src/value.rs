@@ -1,0 +1,134 @@
+//! What the values of a parameter look like, learned from those that were recorded: how likely a stretch of words is one of them.
+//!
+//! A sort with few values that come again and again is closed: a new one is unlikely. One whose every value was new is open. In between
+//! the share of values that were seen once says how likely a new one is.
+
+use std::collections::HashMap;
+
+/// What an unknown word weighs: one of a hundred thousand.
+pub(crate) const UNKNOWN: f64 = 1e-5;
+
+/// What the values of one sort look like.
+#[derive(Debug, Default)]
+pub(crate) struct Values {
+    count: f64,
+    seen: HashMap<u64, u32>,
+    patterns: HashMap<u64, u32>,
+    words: HashMap<u32, u32>,
+    word_total: f64,
+    lengths: HashMap<usize, u32>,
+    pub(crate) longest: usize,
+    /// How many hold a word that joins ("in", "and") between others.
+    joining: u32,
+    /// In small letters and with a capital, in prompts with capitals.
+    written: [u32; 2],
+}
+
+impl Values {
+    /// Learns from a value.
+    pub(crate) fn learn(&mut self, key: u64, words: &[u32], pattern: Option<u64>) {
+        self.count += 1.0;
+        *self.seen.entry(key).or_default() += 1;
+        if let Some(pattern) = pattern {
+            *self.patterns.entry(pattern).or_default() += 1;
+        }
+        // A value that comes often must not count as many.
+        if self.seen[&key] == 1 {
+            for word in words {
+                *self.words.entry(*word).or_default() += 1;
+                self.word_total += 1.0;
+            }
+            *self.lengths.entry(words.len()).or_default() += 1;
+        }
+        self.longest = self.longest.max(words.len());
+    }
+
+    /// How often this very value was recorded.
+    pub(crate) fn times(&self, key: u64) -> u32 {
+        self.seen.get(&key).copied().unwrap_or(0)
+    }
+
+    /// In how many different values a word stands.
+    pub(crate) fn with_word(&self, word: u32) -> u32 {
+        self.words.get(&word).copied().unwrap_or(0)
+    }
+
+    /// How many different values were recorded.
+    pub(crate) fn distinct(&self) -> f64 {
+        self.seen.len() as f64
+    }
+
+    /// Learns how a value is written.
+    pub(crate) fn learn_case(&mut self, capital: bool) {
+        self.written[usize::from(capital)] += 1;
+    }
+
+    /// Learns that a value holds a word that joins.
+    pub(crate) fn learn_joining(&mut self) {
+        self.joining += 1;
+    }
+
+    /// How many of its values do.
+    pub(crate) fn joining(&self) -> u32 {
+        self.joining
+    }
+
+    /// Its values are written with capitals.
+    pub(crate) fn written(&self) -> bool {
+        let [small, large] = self.written;
+        large >= 8 && large >= small * 9
+    }
+
+    /// How many values have this pattern.
+    pub(crate) fn with_pattern(&self, pattern: u64) -> u32 {
+        self.patterns.get(&pattern).copied().unwrap_or(0)
+    }
+
+    /// How likely the next value is one that was not seen yet.
+    fn new_share(&self) -> f64 {
+        let once = self.seen.values().filter(|n| **n == 1).count() as f64;
+        ((once + 0.5) / (self.count + 1.0)).min(1.0)
+    }
+
+    /// What is worked out once all values are learned.
+    pub(crate) fn finish(&self) -> Shape {
+        let known = self.words.values().filter(|n| **n > 1).map(|n| f64::from(*n)).sum::<f64>();
+        let typed = self.patterns.values().map(|n| f64::from(*n)).sum::<f64>() / self.count.max(1.0);
+        Shape {
+            new: self.new_share(),
+            // How likely a word of a new value is one of another value.
+            known: (known + 0.5) / (self.word_total + 1.0),
+            typed: typed.min(1.0),
+        }
+    }
+
+    /// The logarithm of how likely a stretch of words is a value.
+    pub(crate) fn log(&self, shape: &Shape, key: u64, words: &[u32], pattern: Option<u64>) -> f64 {
+        /// An entity is one of so many of its kind.
+        const OF_A_KIND: f64 = 1e-3;
+        let times = self.times(key);
+        if times > 0 {
+            return ((1.0 - shape.new).max(0.05) * f64::from(times) / self.count).ln();
+        }
+        let distinct = self.seen.len() as f64;
+        let length = f64::from(self.lengths.get(&words.len()).copied().unwrap_or(0));
+        let spread = 1.0 / (1.0 + words.len() as f64).powi(3);
+        let mut spelled = ((length + spread) / (distinct + 1.0)).ln() + (1.0 - shape.typed).max(0.02).ln();
+        for word in words {
+            let here = f64::from(self.with_word(*word));
+            spelled += (shape.known * here / self.word_total.max(1.0)
+                + (1.0 - shape.known).max(0.02) * UNKNOWN)
+                .ln();
+        }
+        let of_kind = pattern.map_or(0.0, |p| f64::from(self.with_pattern(p)) / self.count * OF_A_KIND);
+        shape.new.ln() + (spelled.exp() + of_kind).ln().max(spelled)
+    }
+}
+
+/// See [`Values::finish`].
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Shape {
+    pub(crate) new: f64,
+    known: f64,
+    typed: f64,
+}

@@ -1,0 +1,316 @@
+//! What a prompt has to be like to be another one's task: tables of prompts that are and are not, and properties of any.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use bir_entity::{Clock, Kind, Vocabulary};
+use bir_match::decide::READS;
+use bir_match::{Decision, Evidence, Example, Known, Matcher, Place, Slot, Veto};
+use bir_plan::param::{Param, Reading, Role};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn clock() -> Clock {
+    Clock { now: "2026-11-30T10:00[Europe/Berlin]".parse().unwrap() }
+}
+
+/// Name, kind, and bytes of a parameter.
+type Marked = (String, Option<Kind>, std::ops::Range<usize>);
+
+/// A prompt with its parameters in brackets, `[name=words]`; a name with a kind behind a colon is read in its normal form.
+fn marked(text: &str) -> (String, Vec<Marked>) {
+    let (mut plain, mut found, mut rest) = (String::new(), Vec::new(), text);
+    while let Some(open) = rest.find('[') {
+        plain += &rest[..open];
+        let close = rest.find(']').unwrap();
+        let (name, words) = rest[open + 1..close].split_once('=').unwrap();
+        let (name, kind) = name.split_once(':').map_or((name, None), |(n, k)| (n, Some(k)));
+        let kind = kind.map(|k| serde_json::from_value(json!(k)).unwrap());
+        found.push((name.to_owned(), kind, plain.len()..plain.len() + words.len()));
+        plain += words;
+        rest = &rest[close + 1..];
+    }
+    (plain + rest, found)
+}
+
+fn scenario(id: &str, prompts: &[&str]) -> Known {
+    let mut known =
+        Known { id: id.to_owned(), family: id.to_owned(), places: Vec::new(), examples: Vec::new() };
+    for prompt in prompts {
+        let (text, found) = marked(prompt);
+        let mut slots = Vec::new();
+        for (name, kind, span) in found {
+            let place = known.places.iter().position(|p| p.name == name).unwrap_or_else(|| {
+                known.places.push(Place {
+                    name: name.clone(),
+                    sort: name,
+                    reading: kind.map_or(Reading::Text, Reading::Normal),
+                    role: Role::Target,
+                    sample: Value::Null,
+                });
+                known.places.len() - 1
+            });
+            slots.push(Slot { span, place });
+        }
+        known.examples.push(Example { text, slots });
+    }
+    known
+}
+
+/// A handful of tasks, each recorded a few times.
+fn recorded() -> Matcher {
+    Matcher::new(
+        vec![
+            scenario(
+                "flight",
+                &[
+                    "Find the cheapest flight from [from=Paris] to [to=Rome] on [day:date=5 December]",
+                    "Find the cheapest flight from [from=Berlin] to [to=Oslo] on [day:date=12 March]",
+                    "Find the cheapest flight from [from=Madrid] to [to=New York] on [day:date=1 May]",
+                    "Find the cheapest flight from [from=Porto] to [to=Lyon] on [day:date=tomorrow]",
+                ],
+            ),
+            scenario(
+                "report",
+                &[
+                    "Send the sales report of project [project=Falcon] to [who=ann@example.org]",
+                    "Send the sales report of project [project=Heron] to [who=bob@example.org]",
+                    "Please send the sales report of project [project=Kestrel] to [who=eve@example.org]",
+                    "Send the sales report of project [project=Osprey] to [who=joe@example.org]",
+                ],
+            ),
+            scenario("standup", &["Show me what my team did since yesterday's standup meeting"]),
+        ],
+        &clock(),
+    )
+}
+
+fn executes(matcher: &Matcher, prompt: &str) -> Option<Vec<(String, Value)>> {
+    let answer = matcher.ask(prompt, &clock(), &Vocabulary::default());
+    let decision = answer.decide(READS, Evidence::default());
+    let known = &matcher.known()[answer.scenario?];
+    (decision == Decision::Execute).then(|| {
+        answer.values.iter().map(|g| (known.places[g.place].name.clone(), g.value.clone())).collect()
+    })
+}
+
+#[test]
+fn the_same_task_with_other_parameters_is_recognised() {
+    let matcher = recorded();
+    for (prompt, expected) in [
+        (
+            "Find the cheapest flight from Vienna to Lisbon on 24 December",
+            vec![("from", json!("Vienna")), ("to", json!("Lisbon")), ("day", json!("2026-12-24"))],
+        ),
+        // Roles are where they stand, not which value it was.
+        (
+            "Find the cheapest flight from Rome to Paris on 5 December",
+            vec![("from", json!("Rome")), ("to", json!("Paris")), ("day", json!("2026-12-05"))],
+        ),
+        (
+            "could you please find the cheapest flight from Paris to Rome on tomorrow?",
+            vec![("from", json!("Paris")), ("to", json!("Rome")), ("day", json!("2026-12-01"))],
+        ),
+        (
+            "Send the sales report of project Condor to zoe@example.org",
+            vec![("project", json!("Condor")), ("who", json!("zoe@example.org"))],
+        ),
+        ("show me what my team did since yesterday's standup meeting, please", vec![]),
+    ] {
+        let expected: Vec<(String, Value)> = expected.into_iter().map(|(n, v)| (n.to_owned(), v)).collect();
+        assert_eq!(executes(&matcher, prompt), Some(expected), "{prompt}");
+    }
+}
+
+#[test]
+fn what_only_looks_alike_is_not() {
+    let matcher = recorded();
+    for prompt in [
+        // Negation, antonym, superlative, comparator.
+        "Do not find the cheapest flight from Paris to Rome on 5 December",
+        "Don't send the sales report of project Falcon to ann@example.org",
+        "Find the most expensive flight from Paris to Rome on 5 December",
+        "Find the second cheapest flight from Paris to Rome on 5 December",
+        "Find a flight cheaper than 100 from Paris to Rome on 5 December",
+        "Cancel the cheapest flight from Paris to Rome on 5 December",
+        // Another thing, an extra condition, a second request.
+        "Send the purchase report of project Falcon to ann@example.org",
+        "Send the sales report of project Falcon to ann@example.org only if it is final",
+        "Send the sales report of project Falcon except the appendix to ann@example.org",
+        "Send the sales report of project Falcon to ann@example.org and to bob@example.org",
+        "Send the sales report of project Falcon to ann@example.org and then delete it",
+        "Find the cheapest flight from Paris to Rome on 5 December and book it",
+        "Find the cheapest flight from Paris to Rome on 5 December before noon",
+        "Find the cheapest flight from Paris to Rome on 5 December for 3 people",
+        // An earlier turn, a missing or a further parameter.
+        "Send the sales report of project Falcon to her",
+        "Send the sales report of the same project to ann@example.org",
+        "Find the cheapest flight from there to Rome on 5 December",
+        "Find the cheapest flight from Paris to Rome",
+        "Find the cheapest flight from Paris via Milan to Rome on 5 December",
+        "Show me what my team did not do since yesterday's standup meeting",
+        "Show me what your team did since yesterday's standup meeting",
+        // Nothing.
+        "",
+        "?!",
+        "flight",
+        "hello",
+    ] {
+        assert_eq!(executes(&matcher, prompt), None, "{prompt}");
+    }
+}
+
+#[test]
+fn other_languages_and_control_characters_are_answered() {
+    let matcher = recorded();
+    for prompt in [
+        "Finde den billigsten Flug von Paris nach Rom am 5. Dezember",
+        "Trouve le vol le moins cher de Paris à Rome le 5 décembre",
+        "Busca el vuelo más barato de París a Roma",
+        "Trova il volo più economico da Parigi a Roma",
+        "Encontre o voo mais barato de Paris para Roma",
+        "Zoek de goedkoopste vlucht van Parijs naar Rome",
+        "Найди самый дешёвый рейс из Парижа в Рим",
+        "查找从巴黎到罗马最便宜的航班",
+        "パリからローマへの一番安い便を探して",
+        "ابحث عن أرخص رحلة من باريس إلى روما",
+        "מצא את הטיסה הזולה ביותר מפריז לרומא",
+        "\u{0}\u{1b}[31mFind\u{7}",
+        "\u{202e}Find the cheapest flight",
+    ] {
+        assert_eq!(executes(&matcher, prompt), None, "{prompt}");
+    }
+}
+
+#[test]
+fn a_prompt_of_any_length_is_answered_in_its_budget() {
+    let matcher = recorded();
+    for unit in
+        ["Find the cheapest flight from Paris to Rome on 5 December ", "a", "and ", "5 ", "\u{0}", "é "]
+    {
+        let prompt = unit.repeat(100_000 / unit.len());
+        let start = std::time::Instant::now();
+        assert_eq!(executes(&matcher, &prompt), None);
+        // A debug build on a busy machine.
+        assert!(start.elapsed().as_secs() < 20, "{unit}: {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn a_veto_is_told() {
+    let matcher = recorded();
+    let prompt = "Send the sales report of project Falcon unless it rains to ann@example.org";
+    let answer = matcher.ask(prompt, &clock(), &Vocabulary::default());
+    assert!(matches!(answer.veto, Some(Veto::Word(_) | Veto::Fixed)), "{answer:?}");
+    assert_eq!(answer.decide(1.0, Evidence::default()), Decision::Decline);
+    assert!(answer.nearest.is_some());
+}
+
+#[test]
+fn own_outcomes_count() {
+    let matcher = recorded();
+    let prompt = "Send the sales report of project Condor to zoe@example.org";
+    let answer = matcher.ask(prompt, &clock(), &Vocabulary::default());
+    let failing = Evidence { wrong: 200, of: 400 };
+    assert_ne!(answer.decide(READS, failing), Decision::Execute);
+    assert!(answer.bound(failing) > answer.bound(Evidence { wrong: 0, of: 1_000 }));
+}
+
+#[test]
+fn two_scenarios_that_say_the_same_are_not_told_apart() {
+    let one = scenario("a", &["Restart the service [name=billing] on the first cluster now"]);
+    let mut two = one.clone();
+    two.id = "b".to_owned();
+    let matcher = Matcher::new(vec![one, two], &clock());
+    assert_eq!(executes(&matcher, "Restart the service billing on the first cluster now"), None);
+}
+
+#[test]
+fn a_scenario_of_one_prompt_takes_its_parameters() {
+    let text =
+        "Create a ticket titled \"Login fails\" in project ABC-1 with high priority for the next release";
+    let title = text.find("Login").unwrap();
+    let project = text.find("ABC-1").unwrap();
+    let param = |name: &str, span: std::ops::Range<usize>| Param {
+        name: name.to_owned(),
+        sample: json!(&text[span.clone()]),
+        spans: vec![span],
+        reading: Reading::Text,
+        role: Role::Target,
+    };
+    let params = [param("title", title..title + 11), param("project", project..project + 5)];
+    let matcher = Matcher::new(vec![Known::new("ticket", "create_ticket", text, &params)], &clock());
+    let asked = "Create a ticket titled \"Logout hangs and then fails\" in project XYZ-9 with high priority for the next release";
+    let expected = vec![
+        ("title".to_owned(), json!("Logout hangs and then fails")),
+        ("project".to_owned(), json!("XYZ-9")),
+    ];
+    assert_eq!(executes(&matcher, asked), Some(expected));
+    let low = asked.replace("high", "low");
+    assert_eq!(executes(&matcher, &low), None);
+}
+
+#[test]
+fn what_is_said_twice_has_to_be_the_same() {
+    let prompt = "Copy the folder [name=alpha] to the backup server and check that [name=alpha] arrived there completely";
+    let matcher = Matcher::new(vec![scenario("copy", &[prompt])], &clock());
+    let asked = |a: &str, b: &str| {
+        executes(
+            &matcher,
+            &format!("Copy the folder {a} to the backup server and check that {b} arrived there completely"),
+        )
+    };
+    assert_eq!(asked("beta", "beta"), Some(vec![("name".to_owned(), json!("beta"))]));
+    assert_eq!(asked("beta", "gamma"), None);
+}
+
+#[test]
+fn places_of_one_sort_are_those_of_the_recorded_prompt() {
+    let mut known = scenario(
+        "move",
+        &["Move the whole budget into account [to=A-100] out of account [from=B-200] before the audit"],
+    );
+    for place in &mut known.places {
+        "account".clone_into(&mut place.sort);
+    }
+    known.places.swap(0, 1);
+    for slot in &mut known.examples[0].slots {
+        slot.place = 1 - slot.place;
+    }
+    let matcher = Matcher::new(vec![known], &clock());
+    let asked = "Move the whole budget into account C-300 out of account D-400 before the audit";
+    let expected = vec![("to".to_owned(), json!("C-300")), ("from".to_owned(), json!("D-400"))];
+    assert_eq!(executes(&matcher, asked), Some(expected));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_text_is_answered(text in "(\\PC|Find the cheapest flight|from|to|Rome|[0-9]{1,3}| ){0,30}") {
+        let matcher = recorded();
+        let answer = matcher.ask(&text, &clock(), &Vocabulary::default());
+        prop_assert!((0.0..=1.0).contains(&answer.confidence));
+        for given in &answer.values {
+            prop_assert!(text.get(given.span.clone()).is_some());
+        }
+    }
+
+    #[test]
+    fn names_are_read_where_they_stand(from in "[A-Z][a-z]{3,9}", to in "[A-Z][a-z]{3,9}") {
+        let matcher = recorded();
+        let prompt = format!("Find the cheapest flight from {from} to {to} on 5 December");
+        if let Some(values) = executes(&matcher, &prompt) {
+            prop_assert_eq!(&values[0].1, &json!(from));
+            prop_assert_eq!(&values[1].1, &json!(to));
+        }
+    }
+
+    #[test]
+    fn a_word_that_no_prompt_has_shown_is_never_passed_over(word in "[a-z]{3,9}", place in 0_usize..9) {
+        let words = "Show me what my team did since yesterday's standup meeting".split(' ').collect::<Vec<_>>();
+        prop_assume!(!bir_match::lexicon::is_harmless(&word) && !words.contains(&word.as_str()));
+        let (before, after) = words.split_at(place);
+        let prompt = [before, &[word.as_str()], after].concat().join(" ");
+        prop_assert_eq!(executes(&recorded(), &prompt), None);
+    }
+}
