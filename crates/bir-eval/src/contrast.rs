@@ -7,7 +7,7 @@
 use crate::matching::{clock, given, memory, tell, wanted};
 use crate::sets::{self, Options, Prompt};
 use crate::table::Table;
-use bir_entity::Vocabulary;
+use bir_entity::{Kind, Vocabulary};
 use bir_match::{Decision, Difference, Evidence, Matcher};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
@@ -291,11 +291,10 @@ fn pairs(prompt: &Prompt, other: &Prompt, values: &HashMap<(String, String), usi
     let mut push = |kind, text: String, right| pairs.push(Pair { kind, text, right });
     let slot = |at: usize| prompt.text[prompt.slots[at].0.clone()].to_owned();
     // A swap is one where nothing but the place says which value is which: each is the only one of its kind, and words stand between.
-    let alone = |at: usize| {
-        wanted(prompt)
-            .get(at)
-            .is_some_and(|v| values.get(v) == Some(&1) && !v.1.contains(|c: char| c.is_ascii_digit()))
+    let typed = |text: &str| {
+        !bir_entity::find(text, &clock(), &Vocabulary::default()).iter().all(|e| e.kind == Kind::Name)
     };
+    let alone = |at: usize| wanted(prompt).get(at).is_some_and(|v| values.get(v) == Some(&1) && !typed(&v.1));
     let apart =
         |at: usize| prompt.text[prompt.slots[at].0.end..prompt.slots[at + 1].0.start].trim().len() > 1;
     if let Some(a) =
@@ -338,11 +337,13 @@ fn pairs(prompt: &Prompt, other: &Prompt, values: &HashMap<(String, String), usi
             Right::Own(format!("{comparator} {}", &prompt.text[span.clone()])),
         );
         let unit = one(UNITS, text, 2);
-        push(
-            "unit",
-            format!("{} {unit}{}", &prompt.text[..span.end], &prompt.text[span.end..]),
-            Right::Nothing,
-        );
+        // The unit is said, so a value that has it says what was meant.
+        let with =
+            filled(
+                prompt,
+                |n| if prompt.slots[n].0 == *span { format!("{} {unit}", slot(n)) } else { slot(n) },
+            );
+        push("unit", with.0, Right::Values(with.1));
     } else if let Some((span, _)) = prompt.slots.last() {
         let comparator = one(COMPARATORS, text, 1);
         push(

@@ -72,7 +72,8 @@ impl Difference {
     /// How likely a reading has to be, where its rarest stretch was shown so often; None: never likely enough.
     fn sure(self, shown: u32) -> Option<f64> {
         match (self, shown) {
-            (Self::Same, _) | (Self::Known, 1..) => Some(0.9),
+            (Self::Same, _) => Some(0.9),
+            (Self::Known, 1..) => Some(0.95),
             (Self::Values, OFTEN..) => Some(0.999),
             (Self::Values, 1..) => Some(0.9999),
             (Self::Joined, 1..) => Some(0.99),
