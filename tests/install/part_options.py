@@ -253,7 +253,10 @@ def managed(place):
         with open(path, "w") as f:
             json.dump(policy, f)
         status, out, err = place.run([*inside, homes.CLI, "install", "--host", "claude-code", "--yes", "--no-hooks"], "bir-install", cwd=place.project)
-        place.check(all(f"/etc/claude-code/{name}" in line for line in out.splitlines() if any(f" {server} " in line for server in SERVERS)) and f"/etc/claude-code/{name}" in out,
+        # The reason stands below its server.
+        lines = out.splitlines()
+        told = [below for line, below in zip(lines, lines[1:]) if any(f" {server} " in line for server in SERVERS)]
+        place.check(told and all(f"/etc/claude-code/{name}" in line for line in told),
                     f"{name}: the plan does not name the policy for each server (status {status}): {birtest.short(out + err, 400)}")
         user, local, team = claude(place)
         place.check(not any(wrapped(e) for e in [*user.values(), *local.values(), *team.values()]), f"{name}: something was wrapped")

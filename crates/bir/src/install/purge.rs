@@ -13,7 +13,7 @@ pub(super) fn run(ground: &Ground, args: &UninstallArgs, accepted: bool) -> Resu
         say("there is no state directory; nothing is left of bir but its programs");
         return Ok(());
     }
-    if !ground.ledger()?.files.is_empty() {
+    if ground.ledger()?.files.iter().any(|record| record.path.symlink_metadata().is_ok()) {
         return Err(CommandError::failed(
             "some files could not be brought back, so the state directory stays, which knows how they were; mend what stands above, then run this again",
         ));
@@ -31,8 +31,15 @@ pub(super) fn run(ground: &Ground, args: &UninstallArgs, accepted: bool) -> Resu
         }
     }
     hub::stop(&ground.home)?;
-    std::fs::remove_dir_all(dir)
-        .map_err(|e| CommandError::failed(format!("cannot delete {}: {e}", dir.display())))?;
+    // Where the directory is a link, what was recorded lies behind it, and goes first.
+    if dir.is_symlink() {
+        let deleted = dir.canonicalize().and_then(std::fs::remove_dir_all);
+        deleted.map_err(|e| {
+            CommandError::failed(format!("cannot delete what {} leads to: {e}", dir.display()))
+        })?;
+    }
+    let deleted = if dir.is_symlink() { std::fs::remove_file(dir) } else { std::fs::remove_dir_all(dir) };
+    deleted.map_err(|e| CommandError::failed(format!("cannot delete {}: {e}", dir.display())))?;
     say(format_args!(
         "{} is deleted; a host that is still open may make it anew until it ends",
         dir.display()

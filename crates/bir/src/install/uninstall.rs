@@ -5,10 +5,12 @@ use super::carry::{self, Command, Planned};
 use super::ground::Ground;
 use super::{git, purge, text};
 use crate::error::CommandError;
-use crate::say;
+use crate::{programs, say};
 use bir_control_client::projects;
+use bir_install::plan::adopt::adopt;
 use bir_install::plan::{Outcome, Plan};
 use bir_install::undo::{Out, undo, without_replay};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Takes out.
@@ -37,10 +39,14 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<(), CommandError> {
         };
         carry::out(&ground, &command, &plan, &|_| Ok(()))?
     } else {
+        let programs = (path_of(programs::PROXY), path_of(programs::HOOKS));
         let out = Out { project: project.clone(), all: args.all || args.purge, hosts: args.hosts.clone() };
         let plan = || {
-            let ledger = ground.ledger()?;
+            // What a lost ledger does not know stands in the files all the same.
+            let found = ground.survey(&project, &[], &[]);
+            let ledger = adopt(&found, &ground.ledger()?, &programs.0, &programs.1);
             let mut plan = undo(&ground.modules, &ledger, &out);
+            plan.missed.extend(remaining(&plan, args.purge));
             let others: Vec<_> =
                 plan.operation.ledger.projects.keys().filter(|other| **other != project).collect();
             if let Some(other) =
@@ -74,6 +80,7 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<(), CommandError> {
             say(text::summary(plan));
         }
         left(plan);
+        carry::complete(plan)?;
         if let Some(hosts) = text::changed_hosts(plan) {
             say(format_args!("next: restart {hosts} where it is open"));
         }
@@ -86,6 +93,29 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<(), CommandError> {
     // Who accepted the plan accepted all that it says.
     let accepted = args.yes || done.is_some();
     if args.purge && !args.dry_run { purge::run(&ground, args, accepted) } else { Ok(()) }
+}
+
+/// Where a program of this installation is; an empty path where it is not: entries that start it are dead then, and known by that.
+fn path_of(name: &str) -> String {
+    programs::lasting(name).ok().and_then(|path| path.into_os_string().into_string().ok()).unwrap_or_default()
+}
+
+/// What of ours may be left, a sentence for each file. One that is gone is no hindrance where everything goes.
+fn remaining(plan: &Plan, purge: bool) -> Vec<String> {
+    let hindrance = |outcome: &Outcome| match outcome {
+        Outcome::Left(refusal) if refusal.code == "gone" => !purge,
+        other => other.remains(),
+    };
+    let servers = plan.servers.iter().map(|line| (&line.file, &line.outcome));
+    let all = servers.chain(plan.hooks.iter().map(|line| (&line.file, &line.outcome)));
+    let files: BTreeSet<_> = all.filter(|(_, outcome)| hindrance(outcome)).map(|(file, _)| file).collect();
+    let sentence = |file: &PathBuf| {
+        format!(
+            "{} may hold something of bir still, and bir goes on knowing how it was; mend what stands above, then run this again",
+            file.display()
+        )
+    };
+    files.into_iter().map(sentence).collect()
 }
 
 /// What a person is asked where everything goes.
@@ -125,7 +155,7 @@ fn take_out(ground: &Ground, plan: &Plan) -> Result<(), CommandError> {
 
 /// What a person has to look at.
 fn left(plan: &Plan) {
-    let is_left = |outcome: &Outcome| matches!(outcome, Outcome::Left(refusal) if refusal.code != "gone");
+    let is_left = |outcome: &Outcome| matches!(outcome, Outcome::Left(_)) && !outcome.remains();
     let servers = plan.servers.iter().filter(|line| is_left(&line.outcome)).map(|line| &line.file);
     let mut files: Vec<_> = servers
         .chain(plan.hooks.iter().filter(|line| is_left(&line.outcome)).map(|line| &line.file))
