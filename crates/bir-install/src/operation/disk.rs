@@ -120,6 +120,7 @@ impl Disk {
     /// Makes a directory for this user alone. False: it was there.
     pub(crate) fn make_dir(&self, path: &Path) -> io::Result<bool> {
         self.step("make directory", path)?;
+        #[cfg_attr(not(unix), expect(unused_mut, reason = "only Unix has a mode"))]
         let mut builder = fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
