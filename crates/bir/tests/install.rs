@@ -258,3 +258,34 @@ fn where_no_host_was_found_it_is_said_where_it_was_looked() {
     let never_ran = world.bir(&["install", "--yes"]);
     assert!(never_ran.err.contains("`claude` is on PATH"), "{never_ran:?}");
 }
+
+#[test]
+fn hooks_that_would_not_run_are_not_installed_and_an_empty_file_is_not_forgotten() {
+    let world = World::new();
+    std::fs::create_dir(world.path(".claude")).unwrap();
+    std::fs::write(world.path(".claude/settings.json"), "{\"disableAllHooks\": true}").unwrap();
+    let said = world.bir(&["install", "--yes", "--host", "claude-code"]);
+    assert!(said.out.contains("disableAllHooks"), "{said:?}");
+    assert!(!world.path("p/.claude").exists() && world.text(".claude.json").contains("bir-proxy"));
+
+    // A program that truncates and writes has its file empty for a moment.
+    let wrapped = world.text(".claude.json");
+    std::fs::write(world.path(".claude.json"), "").unwrap();
+    let early = world.bir(&["uninstall", "--yes"]);
+    assert_eq!(early.status, Some(1), "{early:?}");
+    std::fs::write(world.path(".claude.json"), &wrapped).unwrap();
+    let late = world.bir(&["uninstall", "--yes"]);
+    assert_eq!((late.status, world.text(".claude.json").as_str()), (Some(0), USER), "{late:?}");
+}
+
+#[test]
+fn a_lost_ledger_is_no_lost_way_back() {
+    let world = World::new();
+    world.bir(&["install", "--yes", "--no-hooks", "--host", "cursor"]);
+    std::fs::remove_dir_all(world.home.state()).unwrap();
+    let back = world.bir(&["uninstall", "--all", "--yes"]);
+    assert_eq!(back.status, Some(0), "{back:?}");
+    let now: serde_json::Value = serde_json::from_str(&world.text(".cursor/mcp.json")).unwrap();
+    let before: serde_json::Value = serde_json::from_str(CURSOR).unwrap();
+    assert_eq!(now, before, "{back:?}");
+}

@@ -24,6 +24,10 @@ pub(crate) fn decide(
     let kind = survey.host?;
     let host = name_of(survey.host);
     let change = config.hooks(machine, &wish.project, wish.user, &wish.hooks_program)?;
+    if let Some(refusal) = config.hooks_refused(machine, &survey.found) {
+        let file = path_of(&change).path.clone();
+        return Some((HookLine { host: host.into(), file, outcome: Outcome::Left(refusal) }, None));
+    }
     // Those of the user count in every project: a second set would start each of them twice.
     if !wish.user
         && let Some(HookChange::Appended { file, .. } | HookChange::Own { file, .. }) =

@@ -108,6 +108,15 @@ impl Module<'_> {
         }
     }
 
+    /// As [`Config::hooks_refused`].
+    #[must_use]
+    pub fn hooks_refused(&self, machine: &Machine<'_>, found: &Found) -> Option<Refusal> {
+        match self {
+            Self::Host(config) => config.hooks_refused(machine, found),
+            Self::Any => None,
+        }
+    }
+
     /// As [`Config::restart_hint`].
     #[must_use]
     pub fn restart_hint(&self) -> &'static str {
