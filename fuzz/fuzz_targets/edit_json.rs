@@ -43,6 +43,7 @@ fuzz_target!(|data: &[u8]| {
     let edit = match head[0] >> 3 & 3 {
         0 => Edit::Append { to: at.clone(), value: value.clone() },
         1 => Edit::Remove { at: at.clone() },
+        2 => Edit::Insert { into: at.clone(), at: 0, values: vec![value.clone()] },
         _ => Edit::Set { at: at.clone(), value: value.clone() },
     };
     let Ok(()) = document.edit(&edit) else {
@@ -62,6 +63,12 @@ fuzz_target!(|data: &[u8]| {
             let undo = Edit::Remove { at: to.index(array.len() - 1) };
             document.edit(&undo).expect("what was put in can be taken out");
         }
-        Edit::Remove { .. } => assert!(out.len() < bytes.len()),
+        Edit::Insert { into, .. } => {
+            let array = into.of(document.value()).and_then(Value::as_array).expect("an array");
+            assert_eq!(array.first(), Some(&value));
+            let undo = Edit::Cut { from: into.clone(), at: 0, count: 1 };
+            document.edit(&undo).expect("what was put in can be taken out");
+        }
+        Edit::Remove { .. } | Edit::Cut { .. } => assert!(out.len() < bytes.len()),
     }
 });
