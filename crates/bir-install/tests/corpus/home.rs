@@ -6,6 +6,7 @@ use bir_install::operation::{commit, read_ledger};
 use bir_install::plan::{Plan, Wish, plan};
 use bir_install::survey::{Modules, survey};
 use bir_install::undo::{ByEntries, Out, undo};
+use rustix::fs::{AtFlags, Gid, Uid};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +31,7 @@ pub(crate) struct Asked {
 }
 
 pub(crate) struct Home {
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
     pub(crate) home: PathBuf,
     pub(crate) project: PathBuf,
     pub(crate) state: PathBuf,
@@ -47,7 +48,7 @@ impl Home {
         let project = home.join("project");
         std::fs::create_dir_all(project.join(".git")).unwrap();
         std::fs::create_dir_all(&state).unwrap();
-        Self { _dir: dir, home, project, state }
+        Self { dir, home, project, state }
     }
 
     /// A path as the manifest has it.
@@ -64,6 +65,18 @@ impl Home {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, bytes).unwrap();
         path
+    }
+
+    /// Makes everything somebody's, down from the root of it all.
+    pub(crate) fn give_to(&self, user: Uid, group: Gid) {
+        let mut paths = vec![self.dir.path().to_owned()];
+        while let Some(path) = paths.pop() {
+            rustix::fs::chownat(rustix::fs::CWD, &path, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)
+                .unwrap();
+            if path.symlink_metadata().unwrap().is_dir() {
+                paths.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            }
+        }
     }
 
     /// Everything below the home.
