@@ -122,6 +122,9 @@ pub struct ExecutionReport {
     /// Tokens of the whole turn.
     #[serde(default)]
     pub tokens: u64,
+    /// The model of the session; where there were several, the one that wrote most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// From prompt to answer, milliseconds.
     #[serde(default)]
     pub duration_ms: u64,

@@ -107,10 +107,10 @@ pub struct PayloadStep {
     pub reasoning: Option<String>,
     /// What it does to the world.
     pub effect: Effect,
-    /// Which of its bodies were changed by hand: those are evaluated in the sandbox.
+    /// The first was changed by hand: it is evaluated in the sandbox.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub input_edited: bool,
-    /// Which of its bodies were changed by hand: those are evaluated in the sandbox.
+    /// The second was changed by hand: it is evaluated in the sandbox.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub output_edited: bool,
     /// It is frozen: the scenario stops before it.
