@@ -176,6 +176,6 @@ mod tests {
             &[("city", "Rome")],
         );
         let said = description(&plan, &plan.params[0]);
-        assert_eq!(said, "words of the prompt, as in “find me a cheap room in Rome for the next week or”");
+        assert_eq!(said, "words of the prompt, as in “me a cheap room in Rome for the next week or”");
     }
 }
