@@ -83,7 +83,8 @@ fn calculated(runs: Vec<Recorded>) -> Calculated {
 }
 
 fn two() -> Calculated {
-    calculated(vec![room("Rome", 712_345, 1, 3), room("Oslo", 998_877, 7, 9)])
+    // Stays of another length: else the first day could as well be meant as two days before the last one.
+    calculated(vec![room("Rome", 712_345, 1, 3), room("Oslo", 998_877, 7, 10)])
 }
 
 fn again(stored: &Stored) -> Stored {
@@ -105,6 +106,11 @@ fn ask(input: Option<&str>, output: Option<&str>) -> EditAsk {
     }
 }
 
+/// The name of the parameter that was this in the recording.
+fn named(stored: &Stored, sample: &str) -> String {
+    stored.plan.params.iter().find(|param| param.sample == sample).unwrap().name.clone()
+}
+
 fn kinds(stored: &Stored, step: usize, ask: &EditAsk) -> Vec<ProblemKind> {
     let checked = check(stored, 0, step, ask, &checker()).unwrap();
     checked.report.problems.iter().map(|problem| problem.kind).collect()
@@ -117,7 +123,8 @@ fn two_runs_become_a_scenario_that_does_the_whole_way() {
     let stored = again(&found.stored);
     assert_eq!(stored.level, Level::L1, "{}", stored.level_reason);
     assert_eq!(stored.family, "s/find_city > s/search_rooms > s/get_offer");
-    assert_eq!(stored.intent, "Find a room in {query} from {from} to {to}");
+    let [city, from, to] = ["Rome", "2027-05-01", "2027-05-03"].map(|sample| named(&stored, sample));
+    assert_eq!(stored.intent, format!("Find a room in {{{city}}} from {{{from}}} to {{{to}}}"));
     assert_eq!(stored.wording.examples.len(), 2);
     assert!(!stored.wording.zone_assumed);
 
@@ -141,7 +148,7 @@ fn two_runs_become_a_scenario_that_does_the_whole_way() {
     let derived = derive(&stored, prompt, &clock());
     assert_eq!(
         Value::from(derived.params.clone()),
-        json!({"query": "Bern", "from": "2027-05-11", "to": "2027-05-12"}),
+        json!({city: "Bern", from: "2027-05-11", to: "2027-05-12"}),
         "{derived:?}"
     );
     let dry = rehearse(&stored, Values::Prompt { prompt, clock: &clock() }, None);
@@ -283,8 +290,9 @@ fn a_budget_is_obeyed() {
         .collect();
     let long = run("Find everything that there is", &calls);
     for budget in [Duration::ZERO, Duration::from_millis(50), calculate::BUDGET] {
+        let (runs, sandbox) = (vec![long.clone()], sandbox());
         let begun = Instant::now();
-        let found = calculate(vec![long.clone()], &sandbox(), 1_000, budget);
+        let found = calculate(runs, &sandbox, 1_000, budget);
         let took = begun.elapsed();
         assert!(took < budget + Duration::from_millis(1_500), "{budget:?}: {took:?}");
         if budget < Duration::from_millis(100) {
@@ -299,6 +307,7 @@ fn a_change_is_judged_by_what_it_does() {
     let stored = two().stored;
     let own = stored.calculated(1);
     let key = stored.plan.steps[0].keeps[0].key.clone();
+    let to = named(&stored, "2027-05-03");
     let keeps = |value: &str| format!("return {{ {key}: {value} }};");
     for (step, change, expected) in [
         (0, ask(Some("return { query: params.query };"), None), vec![]),
@@ -310,13 +319,30 @@ fn a_change_is_judged_by_what_it_does() {
         (0, ask(Some("return { query: 'Rome' };"), None), vec![Copy]),
         (1, ask(Some(&own.0.replace("order: \"price\"", "order: \"pri\" + \"ce\"")), None), vec![]),
         // A constant may stand for what was always the same, and for nothing else.
-        (1, ask(Some("return { city_id: String(respParams.KEY), from: '2027-05-01', to: params.to, order: 'price' };".replace("KEY", &key).as_str()), None), vec![Copy]),
+        (
+            1,
+            ask(
+                Some(&format!(
+                    "return {{ city_id: String(respParams.{key}), from: '2027-05-01', to: params.{to}, order: 'price' }};"
+                )),
+                None,
+            ),
+            vec![Copy],
+        ),
         (0, ask(None, Some(&keeps("toolOutput[0].city_id"))), vec![]),
         (0, ask(None, Some(&keeps("toolOutput.find((city) => city.name === params.query).city_id"))), vec![]),
         (0, ask(None, Some(&keeps("712345"))), vec![Copy]),
-        (0, ask(None, Some(&keeps("toolOutput[0].city_id + 1"))), vec![DoesNotReproduce, BreaksLater, BreaksAnswer]),
+        (
+            0,
+            ask(None, Some(&keeps("toolOutput[0].city_id + 1"))),
+            vec![DoesNotReproduce, BreaksLater, BreaksAnswer],
+        ),
         (0, ask(None, Some("return {};")), vec![DoesNotReproduce, BreaksLater, BreaksAnswer]),
-        (0, ask(None, Some(&format!("return {{ {key}: toolOutput[0].city_id, name: 'Rome' }};"))), vec![Copy]),
+        (
+            0,
+            ask(None, Some(&format!("return {{ {key}: toolOutput[0].city_id, name: 'Rome' }};"))),
+            vec![Copy],
+        ),
         (0, ask(None, Some("return toolOutput;")), vec![Fails]),
         (0, ask(Some("return { query: 1 };"), Some("return [")), vec![DoesNotReproduce, DoesNotCompile]),
     ] {
