@@ -136,7 +136,7 @@ mod tests {
             let at = prompt.find(word).unwrap();
             Param {
                 name: (*name).into(),
-                spans: vec![at..at + word.len()],
+                spans: std::iter::once(at..at + word.len()).collect(),
                 reading: Reading::Text,
                 role: Role::Target,
                 sample: Value::from(*word),

@@ -19,6 +19,7 @@ pub mod edit;
 mod intent;
 pub mod level;
 mod logic;
+mod parts;
 pub mod payload;
 mod play;
 pub mod rehearse;
