@@ -1,6 +1,6 @@
 //! `bir install` is killed while Codex is told to trust our hooks. Codex writes by itself, and what it wrote goes with the next uninstall.
 #![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod common;
 

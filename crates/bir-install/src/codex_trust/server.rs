@@ -43,6 +43,9 @@ pub enum TrustError {
     Untrusted(usize),
 }
 
+/// Writes down which key is to get which hash.
+type Noted<'n> = &'n dyn Fn(&[(String, String)]) -> std::io::Result<()>;
+
 /// A hook as Codex lists it.
 struct Listed {
     key: String,
@@ -56,7 +59,7 @@ pub(super) fn trust(
     program: &Path,
     wanted: &Wanted,
     budget: Duration,
-    noted: &dyn Fn(&[(String, String)]) -> std::io::Result<()>,
+    noted: Noted<'_>,
 ) -> Result<Vec<(String, String)>, TrustError> {
     let mut server = Server::introduced(program, wanted, budget)?;
     let listed = server.ours(wanted)?;

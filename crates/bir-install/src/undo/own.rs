@@ -191,13 +191,15 @@ mod tests {
         matches!(outcome, Outcome::Left(refusal) if refusal.code == code)
     }
 
+    type Touch<'t> = &'t dyn Fn(&str) -> String;
+
     #[test]
     fn what_is_as_we_left_it_or_differs_in_nothing_that_counts_goes() {
         for host in [Host::CopilotCli, Host::OpenCode] {
             let crlf = |text: &str| text.replace('\n', "\r\n");
             let same = |text: &str| text.to_owned();
             let empty = |_: &str| "\n".to_owned();
-            let touches: [&dyn Fn(&str) -> String; 3] = [&same, &crlf, &empty];
+            let touches: [Touch<'_>; 3] = [&same, &crlf, &empty];
             for touch in touches {
                 let (left, outcome, ledger) = uninstalled(host, touch);
                 assert_eq!((left, outcome, ledger.is_empty()), (None, Outcome::Restored, true), "{host:?}");
@@ -238,7 +240,7 @@ mod tests {
         let longer = |text: &str| format!("{text}\nexport const more = 1\n");
         let broken = |text: &str| text.replacen('{', "", 1);
         let elsewhere = |text: &str| text.replacen("\"hooks\"", "\"hooks_off\"", 1);
-        let cases: [(Host, &dyn Fn(&str) -> String); 3] =
+        let cases: [(Host, Touch<'_>); 3] =
             [(Host::OpenCode, &longer), (Host::CopilotCli, &broken), (Host::CopilotCli, &elsewhere)];
         for (host, touch) in cases {
             let (left, outcome, ledger) = uninstalled(host, touch);

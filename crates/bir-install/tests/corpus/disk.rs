@@ -48,7 +48,8 @@ fn as_somebody(home: &Home, act: impl FnOnce() + Send) {
     let changed = std::thread::scope(|scope| {
         scope
             .spawn(|| {
-                set_thread_res_uid(None, user, None).expect("the superuser may become anybody");
+                // The superuser may become anybody.
+                set_thread_res_uid(None, user, None).unwrap();
                 act();
             })
             .join()

@@ -29,7 +29,8 @@ fn an_install_died_while_codex_was_told_to_trust() {
     let patient = Patient::healthy();
     let config = patient.home.join("codex.toml");
     patient.write(&config, "[hooks.state.ours]\ntrusted_hash = \"sha256:ours\"\n");
-    let wanted = json!({ "hooksFile": "/h", "scope": "user", "config": config, "project": "/p", "commands": [] });
+    let wanted =
+        json!({ "hooksFile": "/h", "scope": "user", "config": config, "project": "/p", "commands": [] });
     let set = json!([{ "at": ["hooks", "state", "ours"], "value": { "trusted_hash": "sha256:ours" } }]);
     let note = json!({ "version": 1, "at": 1, "wanted": wanted, "before": null, "set": set, "made": [] });
     patient.write(&patient.state().join("trust.json"), &note.to_string());
