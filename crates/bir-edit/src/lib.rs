@@ -19,6 +19,8 @@ mod form;
 mod json;
 mod splice;
 mod toml;
+#[cfg(test)]
+mod tried;
 mod yaml;
 
 use bir_model::{Edit, Format};

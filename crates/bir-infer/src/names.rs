@@ -1,25 +1,6 @@
 //! How much the name of an argument is like the name of what explains it: `hotel_id` is like `hotelId`, and a bit like `id`.
 
-/// `pickUp_placeID` → pick, up, place, id.
-pub(crate) fn words(name: &str) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    let (mut begins, mut lower_before) = (true, false);
-    for c in name.chars() {
-        if !c.is_alphanumeric() {
-            begins = true;
-            continue;
-        }
-        if begins || (c.is_uppercase() && lower_before) {
-            out.push(String::new());
-        }
-        if let Some(word) = out.last_mut() {
-            word.extend(c.to_lowercase());
-        }
-        begins = false;
-        lower_before = c.is_lowercase() || c.is_ascii_digit();
-    }
-    out
-}
+pub(crate) use bir_plan::words;
 
 /// 0: nothing in common, 1: the same words.
 pub(crate) fn likeness(argument: &[String], path: &[Vec<String>]) -> f64 {
@@ -66,7 +47,6 @@ mod tests {
         let like = |argument: &str, path: &[&str]| {
             likeness(&words(argument), &path.iter().map(|key| words(key)).collect::<Vec<_>>())
         };
-        assert_eq!(words("pickUp_placeID"), ["pick", "up", "place", "id"]);
         assert!((like("hotel_id", &["hotelId"]) - 1.0).abs() < f64::EPSILON);
         assert!(like("hotel_id", &["hotels", "id"]) > like("hotel_id", &["cities", "id"]));
         assert!(like("hotel_id", &["cities", "id"]) > like("hotel_id", &["price"]));

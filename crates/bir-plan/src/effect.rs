@@ -3,6 +3,7 @@
 //! A tool's annotations are hints of a server: they are believed only of a server that is trusted, and even then only in the careful
 //! direction where the tool's own name says that it writes.
 
+use crate::words;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -34,7 +35,7 @@ const WRITES: [&str; 30] = [
 /// The effect of a tool. `trusted`: its server's hints are believed.
 #[must_use]
 pub fn effect(tool: &str, annotations: Option<&Value>, trusted: bool) -> Effect {
-    let words = words(tool);
+    let words = words(&spaced(tool));
     let says = |verbs: &[&str]| words.iter().any(|word| verbs.contains(&word.as_str()));
     let writes = says(&WRITES);
     let hint = |name: &str| annotations.and_then(|hints| hints.get(name)).and_then(Value::as_bool);
@@ -59,24 +60,16 @@ pub fn effect(tool: &str, annotations: Option<&Value>, trusted: bool) -> Effect 
     }
 }
 
-/// `searchHotels`, `search_hotels`, `Search-Hotels` → search, hotels.
-fn words(name: &str) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    let mut begins = true;
-    let mut lower_before = false;
-    for c in name.chars() {
-        if !c.is_alphanumeric() {
-            begins = true;
-            continue;
+/// `getURLDelete` as `getURL_Delete`: a verb behind an abbreviation is a word as well.
+fn spaced(name: &str) -> String {
+    let chars: Vec<char> = name.chars().collect();
+    let mut out = String::new();
+    for (at, c) in chars.iter().enumerate() {
+        let after_capital = at.checked_sub(1).is_some_and(|before| chars[before].is_uppercase());
+        if c.is_uppercase() && after_capital && chars.get(at + 1).is_some_and(|next| next.is_lowercase()) {
+            out.push('_');
         }
-        if begins || (c.is_uppercase() && lower_before) {
-            out.push(String::new());
-        }
-        if let Some(word) = out.last_mut() {
-            word.extend(c.to_lowercase());
-        }
-        begins = false;
-        lower_before = c.is_lowercase();
+        out.push(*c);
     }
     out
 }
@@ -93,6 +86,10 @@ mod tests {
         for (tool, hints, trusted, expected) in [
             ("search_hotels", None, false, Effect::Read),
             ("listThenDelete", None, false, Effect::Destructive),
+            ("get_v2Delete", None, false, Effect::Destructive),
+            ("getURLDelete", None, false, Effect::Destructive),
+            ("getURLDelete", Some(&read), true, Effect::Destructive),
+            ("getHTTPHeaders", None, false, Effect::Read),
             ("frobnicate", None, false, Effect::Destructive),
             ("frobnicate", Some(&read), false, Effect::Destructive),
             ("frobnicate", Some(&read), true, Effect::Read),

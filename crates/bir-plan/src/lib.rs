@@ -16,3 +16,6 @@ pub mod sandbox;
 pub mod scenario;
 pub mod template;
 pub mod trace;
+mod words;
+
+pub use words::words;

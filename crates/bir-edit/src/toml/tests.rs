@@ -1,55 +1,17 @@
 //! Shapes of files, and what an edit makes of them.
 
 use super::*;
-use crate::Document;
+use crate::tried::{self, Doc, append, remove, set};
 use bir_model::Format;
 use proptest::prelude::*;
 use serde_json::json;
 
-fn place(path: &str) -> Place {
-    path.split('/').fold(Place::default(), |place, step| match step.parse() {
-        Ok(index) => place.index(index),
-        Err(_) => place.key(step),
-    })
-}
-
-fn set(path: &str, value: Value) -> Edit {
-    Edit::Set { at: place(path), value }
-}
-
-fn append(path: &str, value: Value) -> Edit {
-    Edit::Append { to: place(path), value }
-}
-
-fn remove(path: &str) -> Edit {
-    Edit::Remove { at: place(path) }
-}
-
-/// A document as the crate offers it, with the check.
-#[derive(Debug)]
-struct Doc(Document, Value);
-
-impl Doc {
-    fn parse(text: &str) -> Result<Self, EditError> {
-        let document = Document::parse(text.as_bytes(), Format::Toml)?;
-        Ok(Self(document, Toml::parse(text)?.value))
-    }
-
-    fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
-        self.0.edit(edit)?;
-        self.1 = Toml::parse(&self.text())?.value;
-        Ok(())
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8(self.0.bytes()).unwrap()
-    }
+fn parse(text: &str) -> Result<Doc, EditError> {
+    Doc::parse(text, Format::Toml)
 }
 
 fn edited(text: &str, edit: &Edit) -> Result<String, EditError> {
-    let mut toml = Doc::parse(text)?;
-    toml.edit(edit)?;
-    Ok(toml.text())
+    tried::edited(text, Format::Toml, edit)
 }
 
 const CODEX: &str = r#"# Codex
@@ -255,7 +217,7 @@ fn what_cannot_be_done_is_refused_and_nothing_changes() {
         ("a = 1\n", Edit::Remove { at: Place::default() }),
         ("a = 1\n", Edit::Set { at: Place::default(), value: json!({}) }),
     ] {
-        let mut toml = Doc::parse(text).unwrap();
+        let mut toml = parse(text).unwrap();
         assert!(matches!(toml.edit(&edit), Err(EditError::Place(_))), "{text} {edit:?}");
         assert_eq!(toml.text(), text);
     }
@@ -268,7 +230,7 @@ fn what_is_no_toml_is_refused_with_its_line_and_without_its_values() {
         ("a = 1\na = 2\n", "not valid TOML at line 2, column 1"),
         ("[a]\n[a]\n", "not valid TOML at line 2, column 2"),
     ] {
-        assert_eq!(Doc::parse(text).unwrap_err(), EditError::Syntax(message.to_owned()), "{text}");
+        assert_eq!(parse(text).unwrap_err(), EditError::Syntax(message.to_owned()), "{text}");
     }
 }
 
@@ -280,13 +242,13 @@ fn depth_is_bounded() {
         format!("[{}a]", "a.".repeat(100_000)),
         format!("{}a = 1", "a.".repeat(100_000)),
     ] {
-        assert!(Doc::parse(&text).is_err());
+        assert!(parse(&text).is_err());
     }
 }
 
 #[test]
 fn what_is_no_json_is_a_string() {
-    let value = Doc::parse(CODEX).unwrap().1;
+    let value = parse(CODEX).unwrap().1;
     assert_eq!(value["mcp_servers"]["plain"]["when"], json!("2026-01-02T03:04:05Z"));
     assert_eq!(value["mcp_servers"]["plain"]["far"], json!("inf"));
 }
@@ -312,13 +274,13 @@ fn a_document() -> impl Strategy<Value = String> {
             let mut text = String::new();
             for line in lines {
                 let longer = format!("{text}{line}");
-                if Doc::parse(&longer).is_ok() {
+                if parse(&longer).is_ok() {
                     text = longer;
                 }
             }
             if ended { text } else { text.trim_end_matches('\n').to_owned() }
         })
-        .prop_filter("valid", |text| Doc::parse(text).is_ok())
+        .prop_filter("valid", |text| parse(text).is_ok())
 }
 
 fn places(value: &Value, at: &Place, out: &mut Vec<Place>) {
@@ -352,7 +314,7 @@ fn a_value() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn a_member_that_is_added_and_removed_leaves_no_trace(text in a_document(), value in a_value(), pick in any::<prop::sample::Index>()) {
-        let old = Doc::parse(&text).unwrap();
+        let old = parse(&text).unwrap();
         let mut holders = vec![Place::default()];
         places(&old.1, &Place::default(), &mut holders);
         holders.retain(|at| at.of(&old.1).is_some_and(Value::is_object));
@@ -360,7 +322,7 @@ proptest! {
         // A table that only its parts' headers make gets a header of its own for a pair.
         let explicit = write::is_sections(&value) || !matches!(Layout::of(&text).unwrap().find(&pick.get(&holders).clone()), Found::Table)
             || Layout::of(&text).unwrap().header(pick.get(&holders)).is_some();
-        let mut toml = Doc::parse(&text).unwrap();
+        let mut toml = parse(&text).unwrap();
         let dotted = matches!(Layout::of(&text).unwrap().find(pick.get(&holders)), Found::Dotted);
         prop_assert_eq!(toml.edit(&Edit::Set { at: at.clone(), value }).is_ok(), !dotted, "{}", text);
         if dotted {
@@ -375,7 +337,7 @@ proptest! {
 
     #[test]
     fn a_value_that_is_set_and_set_back_leaves_the_other_lines(text in a_document(), value in a_value(), pick in any::<prop::sample::Index>()) {
-        let old = Doc::parse(&text).unwrap();
+        let old = parse(&text).unwrap();
         let mut scalars = Vec::new();
         places(&old.1, &Place::default(), &mut scalars);
         scalars.retain(|at| at.of(&old.1).is_some_and(|v| v.is_number() || v.is_string()));
@@ -384,7 +346,7 @@ proptest! {
         }
         let at = pick.get(&scalars).clone();
         let back = at.of(&old.1).unwrap().clone();
-        let mut toml = Doc::parse(&text).unwrap();
+        let mut toml = parse(&text).unwrap();
         toml.edit(&Edit::Set { at: at.clone(), value }).unwrap();
         toml.edit(&Edit::Set { at, value: back }).unwrap();
         prop_assert_eq!(&toml.1, &old.1);
@@ -396,13 +358,13 @@ proptest! {
 
     #[test]
     fn a_member_that_is_removed_takes_nothing_else(text in a_document(), pick in any::<prop::sample::Index>()) {
-        let old = Doc::parse(&text).unwrap();
+        let old = parse(&text).unwrap();
         let mut all = Vec::new();
         places(&old.1, &Place::default(), &mut all);
         if all.is_empty() {
             return Ok(());
         }
-        let mut toml = Doc::parse(&text).unwrap();
+        let mut toml = parse(&text).unwrap();
         toml.edit(&Edit::Remove { at: pick.get(&all).clone() }).unwrap();
         // What is left is a part of what was there.
         let mut old = text.chars();
@@ -411,7 +373,7 @@ proptest! {
 
     #[test]
     fn any_text_is_read_or_refused(text in "[\\[\\]{}=.,\"'#\\n ab1]{0,40}") {
-        if let Ok(mut toml) = Doc::parse(&text) {
+        if let Ok(mut toml) = parse(&text) {
             let before = toml.text();
             if toml.edit(&set("a/b", json!("x"))).is_err() {
                 prop_assert_eq!(toml.text(), before);

@@ -1,55 +1,17 @@
 //! Shapes of files, and what an edit makes of them.
 
 use super::*;
-use crate::Document;
+use crate::tried::{self, Doc, append, place, remove, set};
 use bir_model::Format;
 use proptest::prelude::*;
 use serde_json::json;
 
-fn place(path: &str) -> Place {
-    path.split('/').fold(Place::default(), |place, step| match step.parse() {
-        Ok(index) => place.index(index),
-        Err(_) => place.key(step),
-    })
-}
-
-fn set(path: &str, value: Value) -> Edit {
-    Edit::Set { at: place(path), value }
-}
-
-fn append(path: &str, value: Value) -> Edit {
-    Edit::Append { to: place(path), value }
-}
-
-fn remove(path: &str) -> Edit {
-    Edit::Remove { at: place(path) }
-}
-
-/// A document as the crate offers it, with the check.
-#[derive(Debug)]
-struct Doc(Document, Value);
-
-impl Doc {
-    fn parse(text: &str) -> Result<Self, EditError> {
-        let document = Document::parse(text.as_bytes(), Format::Yaml)?;
-        Ok(Self(document, Yaml::parse(text)?.value))
-    }
-
-    fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
-        self.0.edit(edit)?;
-        self.1 = Yaml::parse(&self.text())?.value;
-        Ok(())
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8(self.0.bytes()).unwrap()
-    }
+fn parse(text: &str) -> Result<Doc, EditError> {
+    Doc::parse(text, Format::Yaml)
 }
 
 fn edited(text: &str, edit: &Edit) -> Result<String, EditError> {
-    let mut yaml = Doc::parse(text)?;
-    yaml.edit(edit)?;
-    Ok(yaml.text())
+    tried::edited(text, Format::Yaml, edit)
 }
 
 const GOOSE: &str = r#"# Goose
@@ -289,7 +251,7 @@ fn what_cannot_be_told_apart_is_refused_and_nothing_changes() {
         ("a: 1\rb: 2\n", set("a", json!(2)), "carriage"),
         ("a: 1\n", Edit::Remove { at: Place::default() }, "document itself"),
     ] {
-        let mut yaml = Doc::parse(text).unwrap();
+        let mut yaml = parse(text).unwrap();
         match yaml.edit(&edit) {
             Err(EditError::Place(said)) => assert!(said.contains(why), "{text:?}: {said}"),
             other => panic!("{text:?} {edit:?}: {other:?}"),
@@ -300,7 +262,7 @@ fn what_cannot_be_told_apart_is_refused_and_nothing_changes() {
 
 #[test]
 fn what_is_no_single_document_is_not_read() {
-    let refused = |text: &str| Doc::parse(text).unwrap_err();
+    let refused = |text: &str| parse(text).unwrap_err();
     assert!(matches!(refused("a: 1\n---\nb: 2\n"), EditError::Place(_)));
     assert_eq!(refused("a: 1\nb: [s3cret\n"), EditError::Syntax("not valid YAML at line 2, column 4".into()));
     for text in ["a:\n\t- x\n", "a: *nowhere\n", "a: b: c\n", "{a: 1", "a: \"x\n", "a: 1\n b: 2\n"] {
@@ -315,7 +277,7 @@ fn bombs_and_depth_are_bounded() {
         let before = level - 1;
         laughs += &format!("a{level}: &a{level} [{}]\n", vec![format!("*a{before}"); 10].join(", "));
     }
-    assert!(matches!(Doc::parse(&laughs), Err(EditError::Syntax(_))));
+    assert!(matches!(parse(&laughs), Err(EditError::Syntax(_))));
     for text in [
         "[".repeat(100_000),
         "{a: ".repeat(100_000),
@@ -324,18 +286,18 @@ fn bombs_and_depth_are_bounded() {
         (0..2000).map(|n| format!("{}a:\n", " ".repeat(n))).collect(),
         format!("{}{}x{}", "- ".repeat(200), "[".repeat(200), "]".repeat(200)),
     ] {
-        let _ = Doc::parse(&text);
+        let _ = parse(&text);
     }
 }
 
 #[test]
 fn what_json_does_not_have_is_left_out_of_the_value_or_a_string() {
-    let yaml = Doc::parse("1: a\ntrue: b\n[c]: d\ne: .inf\nf: 2024-01-01\ng: no\nh: 18446744073709551616\n")
-        .unwrap();
+    let yaml =
+        parse("1: a\ntrue: b\n[c]: d\ne: .inf\nf: 2024-01-01\ng: no\nh: 18446744073709551616\n").unwrap();
     let value = yaml.0.value();
     assert_eq!(value.as_object().unwrap().keys().collect::<Vec<_>>(), ["e", "f", "g", "h"]);
     assert_eq!((&value["e"], &value["f"], &value["g"]), (&json!(".inf"), &json!("2024-01-01"), &json!("no")));
-    assert_eq!(Doc::parse("").unwrap().0.value(), &json!({}));
+    assert_eq!(parse("").unwrap().0.value(), &json!({}));
 }
 
 /// A mapping or a sequence, with comments and layouts as people have them.
@@ -406,7 +368,7 @@ fn a_document() -> impl Strategy<Value = String> {
             let text = format!("{start}one:{one}# middle\ntwo:{two}{end}");
             if ended { text } else { text.trim_end_matches('\n').to_owned() }
         })
-        .prop_filter("valid", |text| Doc::parse(text).is_ok())
+        .prop_filter("valid", |text| parse(text).is_ok())
 }
 
 fn places(value: &Value, at: &Place, out: &mut Vec<Place>) {
@@ -442,7 +404,7 @@ fn a_value() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn what_is_added_and_removed_leaves_no_trace(text in a_document(), value in a_value(), pick in any::<prop::sample::Index>()) {
-        let mut yaml = Doc::parse(&text).unwrap();
+        let mut yaml = parse(&text).unwrap();
         let mut holders = vec![Place::default()];
         places(&yaml.1, &Place::default(), &mut holders);
         // What is empty is written anew, and comes back as `{}` or `[]` alone.
@@ -470,7 +432,7 @@ proptest! {
 
     #[test]
     fn what_is_set_and_set_back_leaves_the_other_lines(text in a_document(), value in a_value(), pick in any::<prop::sample::Index>()) {
-        let old = Doc::parse(&text).unwrap();
+        let old = parse(&text).unwrap();
         let mut scalars = Vec::new();
         places(&old.1, &Place::default(), &mut scalars);
         scalars.retain(|at| at.of(&old.1).is_some_and(|v| v.is_number() || v.is_string()));
@@ -479,7 +441,7 @@ proptest! {
         }
         let at = pick.get(&scalars).clone();
         let back = at.of(&old.1).unwrap().clone();
-        let mut yaml = Doc::parse(&text).unwrap();
+        let mut yaml = parse(&text).unwrap();
         yaml.edit(&Edit::Set { at: at.clone(), value }).unwrap();
         yaml.edit(&Edit::Set { at, value: back }).unwrap();
         prop_assert_eq!(&yaml.1, &old.1);
@@ -493,11 +455,11 @@ proptest! {
 
     #[test]
     fn what_is_removed_takes_nothing_else(text in a_document(), pick in any::<prop::sample::Index>()) {
-        let old = Doc::parse(&text).unwrap();
+        let old = parse(&text).unwrap();
         let mut all = Vec::new();
         places(&old.1, &Place::default(), &mut all);
         let at = pick.get(&all).clone();
-        let mut yaml = Doc::parse(&text).unwrap();
+        let mut yaml = parse(&text).unwrap();
         yaml.edit(&Edit::Remove { at }).unwrap();
         let new = yaml.text().replacen(" {}", "", 1).replacen(" []", "", 1);
         let mut chars = text.chars();
@@ -509,7 +471,7 @@ proptest! {
     #[test]
     fn what_is_written_is_read_by_either_version(words in proptest::collection::vec(any::<String>(), 0..4)) {
         for text in ["a: b\n", "a: {c: d}\n", "a: 'b'\n", "a: \"b\"\n", "a:\n  - b\n"] {
-            let mut yaml = Doc::parse(text).unwrap();
+            let mut yaml = parse(text).unwrap();
             yaml.edit(&Edit::Set { at: place("a"), value: json!(words) }).unwrap();
             prop_assert_eq!(&yaml.1["a"], &json!(words));
         }
@@ -517,7 +479,7 @@ proptest! {
 
     #[test]
     fn any_text_is_read_or_refused(text in "[\\[\\]{}:,\"'#\\n ab1|>&*!?-]{0,40}") {
-        if let Ok(mut yaml) = Doc::parse(&text) {
+        if let Ok(mut yaml) = parse(&text) {
             let before = yaml.text();
             if yaml.edit(&set("a/b", json!("x"))).is_err() {
                 prop_assert_eq!(yaml.text(), before);

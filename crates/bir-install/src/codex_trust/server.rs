@@ -35,10 +35,16 @@ pub enum TrustError {
     /// It does not list our hooks.
     #[error("does not list our hooks")]
     NotListed,
+    /// It was told nothing, since that could not be noted.
+    #[error("was told nothing, since {0}")]
+    Note(std::io::Error),
     /// It goes on distrusting so many of them.
     #[error("goes on distrusting {0} of our hooks")]
     Untrusted(usize),
 }
+
+/// Writes down which key is to get which hash.
+type Noted<'n> = &'n dyn Fn(&[(String, String)]) -> std::io::Result<()>;
 
 /// A hook as Codex lists it.
 struct Listed {
@@ -47,11 +53,13 @@ struct Listed {
     trusted: bool,
 }
 
-/// Trusts our hooks, and says which key got which hash; those that were trusted already are not among them.
+/// Trusts our hooks, and says which key got which hash; those that were trusted already are not among them. `noted`: hears of them before
+/// Codex does.
 pub(super) fn trust(
     program: &Path,
     wanted: &Wanted,
     budget: Duration,
+    noted: Noted<'_>,
 ) -> Result<Vec<(String, String)>, TrustError> {
     let mut server = Server::introduced(program, wanted, budget)?;
     let listed = server.ours(wanted)?;
@@ -63,6 +71,7 @@ pub(super) fn trust(
     if new.is_empty() {
         return Ok(new);
     }
+    noted(&new).map_err(TrustError::Note)?;
     let states: serde_json::Map<String, Value> =
         new.iter().map(|(key, hash)| (key.clone(), json!({ "trusted_hash": hash }))).collect();
     let edit = json!({ "keyPath": "hooks.state", "value": states, "mergeStrategy": "upsert" });

@@ -47,7 +47,7 @@ const WRITTEN: &str = "\\n[hooks.state.ours]\\ntrusted_hash = \"sha256:ours\"\\n
 fn ours_alone_are_trusted_and_what_was_written_can_be_taken_back() {
     let dir = tempfile::tempdir().unwrap();
     let wanted = wanted_in(dir.path());
-    let given = give(&program(dir.path(), "trusted", WRITTEN), &wanted).unwrap();
+    let given = give(dir.path(), &program(dir.path(), "trusted", WRITTEN), &wanted, 1).unwrap();
     assert_eq!(given.count(), 1);
     let asked: Value =
         serde_json::from_str(&std::fs::read_to_string(dir.path().join("asked")).unwrap()).unwrap();
@@ -56,7 +56,7 @@ fn ours_alone_are_trusted_and_what_was_written_can_be_taken_back() {
         serde_json::json!({"ours": {"trusted_hash": "sha256:ours"}})
     );
     let text = std::fs::read(&wanted.config).unwrap();
-    let layer = layer(&wanted, given, 1).unwrap();
+    let (_, layer) = layer(&wanted, given, 1).unwrap();
     assert_eq!(layer.back.unwrap().apply(&text).unwrap(), TOML.as_bytes());
     assert_eq!((layer.set.len(), layer.made.len()), (1, 2));
 }
@@ -66,21 +66,21 @@ fn what_another_program_wrote_meanwhile_is_not_taken_back_with_it() {
     let dir = tempfile::tempdir().unwrap();
     let wanted = wanted_in(dir.path());
     let both = format!("{WRITTEN}[theirs]\\na = 1\\n");
-    let given = give(&program(dir.path(), "trusted", &both), &wanted).unwrap();
-    assert!(layer(&wanted, given, 1).unwrap().back.is_none());
+    let given = give(dir.path(), &program(dir.path(), "trusted", &both), &wanted, 1).unwrap();
+    assert!(layer(&wanted, given, 1).unwrap().1.back.is_none());
 }
 
 #[test]
 fn a_program_that_does_not_do_it_is_told_of_and_ended() {
     let dir = tempfile::tempdir().unwrap();
     let wanted = wanted_in(dir.path());
-    let refused = give(&program(dir.path(), "modified", ""), &wanted);
+    let refused = give(dir.path(), &program(dir.path(), "modified", ""), &wanted, 1);
     assert!(matches!(refused, Err(TrustError::Untrusted(1))), "{refused:?}");
     let other = Wanted { commands: vec!["none".into()], ..wanted.clone() };
-    let unlisted = give(&program(dir.path(), "trusted", ""), &other);
+    let unlisted = give(dir.path(), &program(dir.path(), "trusted", ""), &other, 1);
     assert!(matches!(unlisted, Err(TrustError::NotListed)), "{unlisted:?}");
-    assert!(matches!(give(Path::new("/bin/true"), &wanted), Err(TrustError::Ended)));
-    assert!(matches!(give(&dir.path().join("none"), &wanted), Err(TrustError::Start(_))));
+    assert!(matches!(give(dir.path(), Path::new("/bin/true"), &wanted, 1), Err(TrustError::Ended)));
+    assert!(matches!(give(dir.path(), &dir.path().join("none"), &wanted, 1), Err(TrustError::Start(_))));
 
     let silent = dir.path().join("silent");
     let pid = dir.path().join("pid");
@@ -91,9 +91,51 @@ fn a_program_that_does_not_do_it_is_told_of_and_ended() {
     .unwrap();
     std::fs::set_permissions(&silent, PermissionsExt::from_mode(0o755)).unwrap();
     let begin = Instant::now();
-    let done = server::trust(&silent, &wanted, Duration::from_millis(300));
+    let done = server::trust(&silent, &wanted, Duration::from_millis(300), &|_| Ok(()));
     assert!(matches!(done, Err(TrustError::Silent)), "{done:?}");
     assert!(begin.elapsed() < Duration::from_secs(10));
     let pid = std::fs::read_to_string(pid).unwrap();
     assert!(!Path::new(&format!("/proc/{}/exe", pid.trim())).exists(), "it has ended");
+}
+
+/// Codex has written, and the command that told it did not come to the end of its note.
+#[test]
+fn what_was_written_for_a_command_that_died_is_noted_by_the_next_one() {
+    let modules = crate::survey::Modules::all();
+    let mender = crate::undo::ByEntries(&modules);
+    let end = u64::try_from(BUDGET.as_millis()).unwrap();
+    for (written, others) in [(WRITTEN, ""), (WRITTEN, "[theirs]\na = 1\n"), ("", "")] {
+        let dir = tempfile::tempdir().unwrap();
+        let wanted = wanted_in(dir.path());
+        let state = dir.path().join("state");
+        bir_home::ensure(&state).unwrap();
+        give(&state, &program(dir.path(), "trusted", written), &wanted, 1).unwrap();
+        let text = format!("{}{others}", std::fs::read_to_string(&wanted.config).unwrap());
+        std::fs::write(&wanted.config, &text).unwrap();
+        assert!(read_ledger(&state).unwrap().is_empty() && state.join("trust.json").exists());
+        if written.is_empty() {
+            // It may come yet, and after a while it does not.
+            assert_eq!(repair(&state, end, &mender).unwrap(), None);
+            assert!(state.join("trust.json").exists());
+            assert_eq!(repair(&state, end + 2, &mender).unwrap(), None);
+            assert!(!state.join("trust.json").exists() && read_ledger(&state).unwrap().is_empty());
+            continue;
+        }
+        let note = std::fs::read(state.join("trust.json")).unwrap();
+        assert!(repair(&state, 2, &mender).unwrap().is_some());
+        // Killed once more, before the note was removed.
+        std::fs::write(state.join("trust.json"), note).unwrap();
+        assert_eq!(repair(&state, 3, &mender).unwrap(), None);
+        assert!(!state.join("trust.json").exists());
+        let ledger = read_ledger(&state).unwrap();
+        let layers = &ledger.files[0].layers;
+        assert_eq!((layers.len(), layers[0].set.len()), (1, 1));
+        assert_eq!(layers[0].back.is_some(), others.is_empty(), "{text}");
+        let out = crate::undo::Out { project: dir.path().into(), all: true, hosts: vec![] };
+        let mut plan = crate::undo::undo(&modules, &ledger, &out);
+        let left = String::from_utf8(plan.operation.changes.remove(0).after.unwrap()).unwrap();
+        let expected = if others.is_empty() { TOML.to_owned() } else { format!("{TOML}\n{others}") };
+        assert_eq!(left.replace("\n\n", "\n"), expected.replace("\n\n", "\n"));
+        assert!(others.is_empty() || !left.contains("hooks"));
+    }
 }

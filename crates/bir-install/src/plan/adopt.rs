@@ -6,10 +6,11 @@ use crate::survey::{HostSurvey, ReadFile, Survey, name_of};
 use crate::undo::hooks::within;
 use crate::undo::stray::is_ours;
 use crate::undo::told;
-use bir_hosts::Host;
 use bir_hosts::config::{Role, Scope, Server, is_copy_of};
+use bir_hosts::{Host, our_file};
 use bir_model::Place;
 use serde_json::Value;
+use std::path::PathBuf;
 
 /// The ledger, and what of ours it did not know. `proxy`, `hooks`: the programs of this installation; one at a path where there is none any
 /// more is ours as well.
@@ -20,6 +21,10 @@ pub fn adopt(survey: &Survey, ledger: &Ledger, proxy: &str, hooks: &str) -> Ledg
     proxies.push(proxy.to_owned());
     for host in &survey.hosts {
         for read in host.files.iter().filter(|read| read.bytes.is_some()) {
+            if read.file.role == Role::Own {
+                own(host, read, ledger, hooks, &mut adopted);
+                continue;
+            }
             for scope in [Scope::User, Scope::Project, Scope::Local] {
                 let entries = entries(host, read, scope, ledger, &proxies);
                 let hooks = if read.file.scope == scope {
@@ -32,22 +37,38 @@ pub fn adopt(survey: &Survey, ledger: &Ledger, proxy: &str, hooks: &str) -> Ledg
                 if entries.is_empty() && hooks.is_empty() {
                     continue;
                 }
-                let layer = Layer {
-                    project: project_of(scope, &survey.project),
-                    at: 0,
-                    before: Some(Hash::of(text)),
-                    after: Hash::of(text),
-                    back: None,
-                    entries,
-                    hooks,
-                    set: Vec::new(),
-                    made: Vec::new(),
-                };
+                let layer = Layer { entries, hooks, ..found(text, project_of(scope, &survey.project)) };
                 push(&mut adopted, name_of(host.host), &file, Vec::new(), layer);
             }
         }
     }
     adopted
+}
+
+/// A layer without a way back, since what was before it is not known.
+fn found(text: &[u8], project: Option<PathBuf>) -> Layer {
+    Layer {
+        project,
+        at: 0,
+        before: Some(Hash::of(text)),
+        after: Hash::of(text),
+        back: None,
+        entries: Vec::new(),
+        hooks: Vec::new(),
+        set: Vec::new(),
+        made: Vec::new(),
+    }
+}
+
+/// A file that is ours alone and starts the program of this installation.
+fn own(host: &HostSurvey, read: &ReadFile, ledger: &Ledger, program: &str, adopted: &mut Ledger) {
+    let (Some(kind), Some(text)) = (host.host, read.bytes.as_deref()) else { return };
+    let starts = std::str::from_utf8(text).ok().and_then(|text| our_file(kind, text));
+    if ledger.file(&read.file.path).is_none()
+        && starts.is_some_and(|starts| is_ours(&[program.to_owned()], &starts))
+    {
+        push(adopted, name_of(host.host), &read.file, Vec::new(), found(text, None));
+    }
 }
 
 fn entries(
@@ -111,4 +132,36 @@ fn is_group_of_ours(host: Host, group: &Value, programs: &[String]) -> bool {
     let ours = within(host, group);
     let all = group.get("hooks").and_then(Value::as_array).map_or(0, Vec::len);
     !ours.is_empty() && ours.len() == all && ours.iter().all(|(_, hook)| is_ours(programs, &hook.program))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::survey::{Modules, survey};
+    use crate::undo::{Out, undo};
+    use bir_hosts::config::{Machine, System};
+
+    /// A file of ours alone is found without a ledger, where it starts a program of this installation.
+    #[test]
+    fn a_file_of_our_own_that_no_ledger_knows_goes_all_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let other = dir.path().join("bir-hooks");
+        std::fs::write(&other, "").unwrap();
+        let file = dir.path().join(".copilot/hooks/bir.json");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let machine = Machine { home: dir.path().into(), system: System::Linux, variable: &|_| None };
+        let modules = Modules::all();
+        for (program, goes) in
+            [("/mine/bir-hooks", true), ("/none/bir-hooks", true), (other.to_str().unwrap(), false)]
+        {
+            std::fs::write(&file, bir_hosts::hooks(Host::CopilotCli, program).unwrap().text).unwrap();
+            let survey = survey(&modules, &machine, dir.path(), &[], &[]);
+            let ledger = adopt(&survey, &Ledger::default(), "/mine/bir-proxy", "/mine/bir-hooks");
+            let plan = undo(&modules, &ledger, &Out { project: dir.path().into(), all: true, hosts: vec![] });
+            let gone =
+                plan.operation.changes.iter().any(|change| change.path == file && change.after.is_none());
+            assert_eq!((gone, plan.hooks.len()), (goes, usize::from(goes)), "{program}");
+            assert!(plan.operation.ledger.is_empty());
+        }
+    }
 }

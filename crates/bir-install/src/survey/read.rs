@@ -68,8 +68,14 @@ fn names(_: &Metadata) -> u64 {
 
 #[cfg(unix)]
 fn may_write(directory: &Path) -> bool {
-    directory.is_dir()
-        && rustix::fs::access(directory, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
+    use rustix::fs::{Access, AtFlags, CWD, access, accessat};
+    let wanted = Access::WRITE_OK | Access::EXEC_OK;
+    // As whom it would be written, which is not who started the program where the two differ.
+    let may = match accessat(CWD, directory, wanted, AtFlags::EACCESS) {
+        Err(rustix::io::Errno::NOSYS) => access(directory, wanted),
+        other => other,
+    };
+    directory.is_dir() && may.is_ok()
 }
 
 #[cfg(not(unix))]

@@ -1,7 +1,7 @@
 //! Hooks of ours that no record finds by their value any more: with another timeout or matcher, beside others in one group, twice, under
 //! another event.
 
-use super::Stacked;
+use super::file::Stacked;
 use super::stray::is_ours;
 use crate::plan::sheet::Sheet;
 use bir_hosts::{Host, OurHook, our_hook};

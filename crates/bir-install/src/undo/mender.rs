@@ -1,9 +1,11 @@
 //! What a crash has left half done in a file that another program has written since, brought to one state.
 
+use super::own::{Rest, rest};
 use super::structural::{Taken, says_nothing, take_out};
 use crate::operation::{Mended, Mender, Mending};
 use crate::plan::sheet::Sheet;
 use crate::survey::Modules;
+use bir_hosts::Host;
 use bir_hosts::config::Role;
 
 /// Takes the layers off that are not to stand any more, each entry and hook by itself.
@@ -13,7 +15,16 @@ impl Mender for ByEntries<'_> {
     fn mend(&self, mending: &Mending<'_>) -> Mended {
         let Some(record) = mending.from else { return Mended::Text(mending.text.to_vec()) };
         if record.role == Role::Own {
-            return Mended::Unclear("another program has changed it, though it is ours alone".into());
+            let unclear =
+                || Mended::Unclear("another program has changed it, though it is ours alone".into());
+            return match rest(Host::named(&record.host), record.format, mending.text) {
+                // What is to stand there is a text of ours that is known by its hash alone.
+                _ if mending.to.is_some() => unclear(),
+                Rest::Theirs => Mended::Text(mending.text.to_vec()),
+                Rest::Ours => Mended::Gone,
+                Rest::Text(text) => Mended::Text(text),
+                Rest::Unclear => unclear(),
+            };
         }
         let mut sheet = Sheet::of_text(&record.path, record.format, mending.text);
         let mut taken = Taken::default();

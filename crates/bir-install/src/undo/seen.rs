@@ -3,12 +3,11 @@
 //! A delta leads to what was there before, and that may have been wrapped as well; an edit may not have been possible. So a layer goes
 //! once none of its places is ours any more, and until then as much of it stays in the ledger.
 
-use super::Stacked;
+use super::file::Stacked;
 use super::stray::{Stray, is_of};
 use super::structural::Done;
 use crate::ledger::{EntryRecord, Layer};
 use crate::plan::held::{is_wrapped, locate, same_place};
-use bir_hosts::config::Role;
 use serde_json::Value;
 
 /// What the ledger goes on knowing of each layer that goes; none: nothing of it stands there.
@@ -34,7 +33,7 @@ fn kept_of(
     stacked: &Stacked<'_>,
     keeps: &dyn Fn(&EntryRecord) -> bool,
 ) -> Option<Layer> {
-    if !stacked.goes || stacked.record.role == Role::Own {
+    if !stacked.goes {
         return None;
     }
     let stands = |entry: &&EntryRecord| {
@@ -65,7 +64,7 @@ pub(super) fn correct(done: &mut Done, kept: &[Option<Layer>], stacked: &Stacked
         let of_this = stacked.layer.entries.iter().filter(|entry| entry.server == *server);
         let of_this: Vec<_> = of_this.collect();
         if entries.any(|entry| of_this.iter().any(|other| same_place(other, entry))) {
-            *outcome = super::stays();
+            *outcome = super::file::stays();
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Entries that start a proxy of ours where no layer names them: renamed, copied, or under another root by somebody's hand.
 
-use super::Stacked;
+use super::file::Stacked;
 use super::told::{self, starts, wrapped_as};
 use crate::ledger::EntryRecord;
 use crate::plan::Outcome;
@@ -99,7 +99,7 @@ pub(super) fn unwrap_all(
             },
             wrapped_as: name,
             host,
-            outcome: if done { Outcome::Restored } else { super::stays() },
+            outcome: if done { Outcome::Restored } else { super::file::stays() },
         });
     }
     strays

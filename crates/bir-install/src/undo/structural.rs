@@ -1,6 +1,7 @@
 //! What is ours, found by itself in a file that another program has written since, and taken out of it.
 
-use super::{changed_by_others, told};
+use super::file::changed_by_others;
+use super::told;
 use crate::ledger::{EntryRecord, FileRecord, Layer};
 use crate::plan::Outcome;
 use crate::plan::held::{is_wrapped, locate, same_place};
@@ -37,11 +38,6 @@ impl Done {
     pub(super) fn gone(layer: &Layer) -> Self {
         let why = "its file is not there, or nothing is in it; it is taken out once it is there again, and `bir uninstall` is run".into();
         Self::each(layer, &Outcome::Left(Refusal { code: "gone", why }))
-    }
-
-    /// A file of our own that is not as we left it.
-    pub(super) fn foreign(layer: &Layer) -> Self {
-        Self::each(layer, &changed_by_others())
     }
 
     pub(super) fn failed(layer: &Layer, refusal: &Refusal) -> Self {

@@ -166,6 +166,35 @@ fn what_was_renamed_copied_or_moved_is_unwrapped_where_it_stands() {
     assert!(world.ledger.is_empty());
 }
 
+/// All layers are as we left them, and what stood below one of them starts a proxy where no layer names it.
+#[test]
+fn what_stood_elsewhere_before_a_layer_that_goes_byte_for_byte_is_unwrapped_as_well() {
+    let text = json!({"mcpServers": {"files": {"command": "npx", "args": ["files"]}}});
+    let was = &text["mcpServers"]["files"];
+    for lost in [false, true] {
+        let mut world = World::new(&text.to_string(), None);
+        let mut wish = world.wish();
+        wish.hooks = false;
+        world.install(&wish);
+        // Another program moves our entry to where no server is, or copies it there, and there is another one now.
+        let mut value = world.json(".host.json");
+        let entry = value["mcpServers"]["files"].clone();
+        if lost {
+            value["mcpServers"].as_object_mut().unwrap().shift_remove("files");
+            world.ledger = crate::ledger::Ledger::default();
+        }
+        value["off"] = json!({ "files": entry });
+        value["mcpServers"]["late"] = json!({"command": "x"});
+        std::fs::write(world.path(".host.json"), value.to_string()).unwrap();
+        assert!(world.install(&wish).contains(&"late: wrapped".to_owned()));
+        let lines = world.uninstall();
+        assert!(lines.contains(&"late: restored".to_owned()), "{lines:?}");
+        let value = world.json(".host.json");
+        assert_eq!((&value["off"]["files"], &value["mcpServers"]["late"]), (was, &json!({"command": "x"})));
+        assert!(!value.to_string().contains("bir-proxy") && world.ledger.is_empty(), "{lost}: {value}");
+    }
+}
+
 #[test]
 fn headers_come_back_as_they_are_now() {
     let (world, lines, value) = touched(&|value| {

@@ -6,13 +6,11 @@
 use super::{Report, VERSION};
 use crate::control::up;
 use crate::home::Home;
+use crate::install::mended;
 use crate::programs;
 use bir_control_client::projects;
 use bir_hosts::config::Scope;
 use bir_install::doctor::Code;
-use bir_install::operation::repair;
-use bir_install::survey::Modules;
-use bir_install::undo::ByEntries;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -45,7 +43,7 @@ pub(super) fn mend(home: &Home, report: &Report) -> Vec<Done> {
         done.push(Done::of(what, close(&home.dir).map_err(|e| e.to_string())));
     }
     if has(Code::InstallInterrupted) {
-        done.push(match repair(&home.dir, &ByEntries(&Modules::all())) {
+        done.push(match mended(&home.dir) {
             Ok(Some(mended)) => Done { what: mended, well: true },
             Ok(None) => Done { what: "nothing was left of the interrupted install".into(), well: true },
             Err(e) => Done::of("the interrupted install is mended", Err(e.to_string())),

@@ -10,6 +10,7 @@ use crate::{programs, say};
 use bir_record::hub::{EmbeddedHub, Health, HubClient, Origin};
 use clap::Args;
 use serde_json::json;
+use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -18,6 +19,8 @@ use std::time::{Duration, Instant};
 const START: Duration = Duration::from_secs(10);
 /// Between two looks.
 const POLL: Duration = Duration::from_millis(50);
+/// How long another `bir up` is waited for: longer than it takes to end and start hub and control server.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Exit status of a hub that finds the state directory held by another.
 const HELD: i32 = 3;
 /// Lines of the log that are shown when it died.
@@ -48,6 +51,8 @@ pub(crate) struct Up {
 pub(crate) fn run(args: &UpArgs) -> Result<(), CommandError> {
     let home = Home::find()?;
     let other = if args.local { None } else { elsewhere(&home)? };
+    // Two at once would end what the other has just started, and each would tell of what the other ends.
+    let _turn = Turn::take(&home)?;
     if args.restart {
         super::down::restart(&home, other.is_none())?;
     }
@@ -75,6 +80,34 @@ pub(crate) fn run(args: &UpArgs) -> Result<(), CommandError> {
         out::print(&page(&up, link.as_ref(), &control))?;
     }
     control.result()
+}
+
+/// One `bir up` at a time. The file stays; the system takes the lock back when its holder ends, however it ends.
+struct Turn(#[expect(dead_code, reason = "it is held, not read")] File);
+
+impl Turn {
+    fn take(home: &Home) -> Result<Self, CommandError> {
+        home.ensure()?;
+        let path = home.dir.join("up.lock");
+        let failed =
+            |e: std::io::Error| CommandError::failed(format!("cannot write {}: {e}", path.display()));
+        let file =
+            bir_home::private().write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self(file)),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(POLL),
+                Err(TryLockError::WouldBlock) => {
+                    return Err(CommandError::failed(format!(
+                        "another `bir up` goes on after {} s; wait for its end, then look with `bir status`",
+                        PATIENCE.as_secs()
+                    )));
+                }
+                Err(TryLockError::Error(e)) => return Err(failed(e)),
+            }
+        }
+    }
 }
 
 fn page(up: &Up, link: Option<&Link>, control: &control::up::Up) -> String {
@@ -170,7 +203,7 @@ fn look(home: &Home) -> Result<Embedded, CommandError> {
     block_on(async { Ok(embedded(&home.dir).await) })
 }
 
-fn spawn(program: &Path, dir: &Path, out: std::fs::File, err: std::fs::File) -> Result<Child, CommandError> {
+fn spawn(program: &Path, dir: &Path, out: File, err: File) -> Result<Child, CommandError> {
     let mut command = Command::new(programs::this()?);
     command.arg("detach").arg("--").arg(program).arg("serve");
     command.stdin(Stdio::null()).stdout(out).stderr(err);

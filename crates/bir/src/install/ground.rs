@@ -9,6 +9,7 @@ use crate::say;
 use bir_control_client::project_of;
 use bir_hosts::Host;
 use bir_hosts::config::{Machine, System};
+use bir_install::codex_trust;
 use bir_install::ledger::Ledger;
 use bir_install::operation::{CommitError, Operation, commit, read_ledger, repair};
 use bir_install::plan::Plan;
@@ -39,8 +40,7 @@ impl Ground {
             CommandError::failed("it is not known where your hosts keep their files; set HOME")
         })?;
         let modules = Modules::all();
-        let repaired =
-            if home.dir.is_dir() { repair(&home.dir, &ByEntries(&modules)).map_err(failed)? } else { None };
+        let repaired = mended(&home.dir).map_err(failed)?;
         if let Some(what) = &repaired {
             say(format_args!("note: {what}"));
         }
@@ -108,7 +108,13 @@ pub(crate) fn mended(state_dir: &Path) -> Result<Option<String>, CommitError> {
     if !state_dir.is_dir() {
         return Ok(None);
     }
-    repair(state_dir, &ByEntries(&Modules::all()))
+    let modules = Modules::all();
+    let mender = ByEntries(&modules);
+    // First, since what Codex wrote stands in the ledger that comes out of it.
+    let files = repair(state_dir, &mender)?;
+    let trust = codex_trust::repair(state_dir, time::now_ms(), &mender)?;
+    let both: Vec<String> = files.into_iter().chain(trust).collect();
+    Ok((!both.is_empty()).then(|| both.join("; ")))
 }
 
 /// A failure for a person.

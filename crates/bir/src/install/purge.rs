@@ -77,7 +77,7 @@ fn may_go(dir: &Path, user: &Path) -> Result<(), CommandError> {
 
 /// Whether something in the state directory is what our programs make there, by its name.
 fn is_ours(name: &str) -> bool {
-    const NAMES: [&str; 22] = [
+    const NAMES: [&str; 23] = [
         "bound.lock",
         "config.toml",
         "control",
@@ -100,6 +100,7 @@ fn is_ours(name: &str) -> bool {
         "seen.json",
         "sessions",
         "spool",
+        "trust.json",
     ];
     NAMES.contains(&name)
         || name.starts_with("hub.")

@@ -28,7 +28,7 @@ pub(super) fn give(ground: &Ground, wanted: &Wanted) -> Result<usize, String> {
         "no `codex` is on PATH, so nobody was told that our hooks are trusted; once it is, run `bir install --host codex` again"
             .to_owned()
     })?;
-    let given = codex_trust::give(&program, wanted).map_err(|e| {
+    let given = codex_trust::give(&ground.home.dir, &program, wanted, ground.now()).map_err(|e| {
         format!(
             "Codex {}; until it trusts them it skips our hooks: run `bir install --host codex` again",
             safe::line(&e.to_string())

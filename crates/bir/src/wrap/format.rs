@@ -114,24 +114,12 @@ mod tests {
 
     /// Reads the text with the format's own parser, as the JSON value that a host would see.
     fn read(text: &str, format: Format) -> Value {
-        match format {
-            Format::Json | Format::Opencode => serde_json::from_str(text).unwrap(),
-            Format::Yaml => serde_saphyr::from_str(text).unwrap(),
-            Format::Toml => {
-                fn value(i: &Item) -> Value {
-                    match i {
-                        Item::Table(t) => {
-                            Value::Object(t.iter().map(|(k, v)| (k.to_string(), value(v))).collect())
-                        }
-                        Item::Value(toml_edit::Value::Array(a)) => {
-                            a.iter().map(|v| v.as_str().unwrap()).collect()
-                        }
-                        other => other.as_str().unwrap().into(),
-                    }
-                }
-                value(text.parse::<DocumentMut>().unwrap().as_item())
-            }
-        }
+        let format = match format {
+            Format::Json | Format::Opencode => bir_model::Format::Json,
+            Format::Yaml => bir_model::Format::Yaml,
+            Format::Toml => bir_model::Format::Toml,
+        };
+        bir_edit::Document::parse(text.as_bytes(), format).unwrap().value().clone()
     }
 
     fn comes_back(e: &Entry) {

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 pub(crate) mod stub;
+#[cfg(target_os = "linux")]
+pub(crate) mod terminal;
 
 /// A home with nothing in it. What it started is ended with it.
 pub(crate) struct Home {

@@ -25,6 +25,23 @@ fn an_install_died_in_the_middle() {
 }
 
 #[test]
+fn an_install_died_while_codex_was_told_to_trust() {
+    let patient = Patient::healthy();
+    let config = patient.home.join("codex.toml");
+    patient.write(&config, "[hooks.state.ours]\ntrusted_hash = \"sha256:ours\"\n");
+    let wanted =
+        json!({ "hooksFile": "/h", "scope": "user", "config": config, "project": "/p", "commands": [] });
+    let set = json!([{ "at": ["hooks", "state", "ours"], "value": { "trusted_hash": "sha256:ours" } }]);
+    let note = json!({ "version": 1, "at": 1, "wanted": wanted, "before": null, "set": set, "made": [] });
+    patient.write(&patient.state().join("trust.json"), &note.to_string());
+    patient.finds(&["install-interrupted"]);
+    let report = patient.is_mended();
+    assert!(report["done"][0]["what"].as_str().unwrap().contains("told to trust our hooks"), "{report}");
+    let ledger = std::fs::read_to_string(patient.state().join("installed.json")).unwrap();
+    assert!(ledger.contains("sha256:ours"), "{ledger}");
+}
+
+#[test]
 fn the_ledger_cannot_be_read() {
     let patient = Patient::healthy();
     let ledger = patient.state().join("installed.json");

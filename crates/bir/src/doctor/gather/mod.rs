@@ -22,8 +22,8 @@ use bir_install::operation::read_ledger;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// The file of an operation that is under way.
-const PENDING: &str = "pending.json";
+/// The files of what is under way: of an operation, and of the trust that Codex is told of.
+const PENDING: [&str; 2] = ["pending.json", "trust.json"];
 
 /// A wrapped server.
 #[derive(Debug, Serialize)]
@@ -47,7 +47,8 @@ pub(super) fn look(home: &Home) -> Result<Report, CommandError> {
         Ok(ledger) => (ledger, None),
         Err(e) => (Ledger::default(), Some(e.to_string())),
     };
-    let pending = Some(state_dir.join(PENDING)).filter(|file| file.symlink_metadata().is_ok());
+    let pending =
+        PENDING.map(|name| state_dir.join(name)).into_iter().find(|file| file.symlink_metadata().is_ok());
     let hosts = hosts::look(&project, &ledger);
     let (control, hub) = block_on(async { Ok(tokio::join!(control::look(state_dir), hub::look(home))) })?;
     let set_up = projects::covering(state_dir, &here);
