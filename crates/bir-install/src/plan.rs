@@ -19,6 +19,7 @@ pub mod secrets;
 pub(crate) mod sheet;
 #[cfg(test)]
 pub(crate) mod tests;
+mod veil;
 
 use crate::codex_trust::Wanted;
 use crate::ledger::Ledger;
@@ -32,7 +33,6 @@ use sheet::Desk;
 use std::path::{Path, PathBuf};
 
 pub use diff::FileDiff;
-pub(crate) use diff::diffs;
 
 /// What was asked for.
 #[derive(Debug, Clone)]
@@ -315,7 +315,7 @@ impl Plan {
 
     /// The files and the ledger as they are to be.
     pub(crate) fn close(&mut self, desk: &Desk, ledger: &Ledger, secrets: &Secrets) {
-        self.diffs = diffs(desk, secrets);
+        self.diffs = diff::diffs(desk, &self.own(ledger), secrets);
         for sheet in desk.changed() {
             let before = sheet
                 .before
@@ -333,6 +333,21 @@ impl Plan {
             self.operation.ledger.version = crate::ledger::VERSION;
             self.operation.ledger.program = env!("CARGO_PKG_VERSION").into();
         }
+    }
+}
+
+impl Plan {
+    /// What is our own in the files, before and afterwards, and what the plan names.
+    fn own(&self, before: &Ledger) -> veil::Own {
+        let layers = |ledger: &Ledger| {
+            let hooks = ledger.files.iter().flat_map(|record| &record.layers).flat_map(|layer| &layer.hooks);
+            hooks.map(|hook| hook.value.clone()).collect::<Vec<_>>()
+        };
+        let mut hooks = layers(before);
+        hooks.extend(layers(&self.operation.ledger));
+        let names = self.servers.iter().map(|line| line.server.clone()).collect();
+        let proxies = before.proxies.iter().chain(&self.operation.ledger.proxies).cloned().collect();
+        veil::Own { hooks, names, proxies }
     }
 }
 
