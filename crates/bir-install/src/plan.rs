@@ -163,6 +163,8 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// What was asked for by name and is not done, and why: a sentence each.
     pub missed: Vec<String>,
+    /// What nobody asked for by name and is not done since a file is broken or locked, beside what is: a sentence each.
+    pub partly: Vec<String>,
     /// Each file that changes, as far as it does, without secrets.
     pub diffs: Vec<FileDiff>,
     /// Projects that are to be set up for bound recording.
@@ -217,6 +219,7 @@ pub fn plan(
     plan.projects(wish);
     plan.close(&desk, ledger, &secrets);
     plan.missed = missed::of(&plan, survey, wish);
+    plan.partly = missed::partly(&plan, survey);
     plan
 }
 
@@ -228,6 +231,7 @@ impl Plan {
             untouched: Vec::new(),
             notes: Vec::new(),
             missed: Vec::new(),
+            partly: Vec::new(),
             diffs: Vec::new(),
             set_up: Vec::new(),
             take_out: Vec::new(),
@@ -259,7 +263,7 @@ impl Plan {
         let first = self.servers.len();
         let decided = decide::decide(config, machine, survey, desk, wish, ledger);
         self.servers.extend(decided.lines);
-        let mut actions = decided.actions;
+        let (mut actions, gone) = (decided.actions, decided.gone);
         for action in &mut actions {
             if let Line::Server(line) = &mut action.line {
                 *line += first;
@@ -276,6 +280,15 @@ impl Plan {
         let owner = Owner { host, project: &wish.project, now };
         let failed = carry_out(desk, &mut self.operation.ledger, owner, actions, secrets);
         let changes = failed.len() < count;
+        for (line, path, entry) in gone {
+            let is_it = |other: &Line| match (other, line) {
+                (Line::Server(other), Line::Server(at)) => *other == at + first,
+                _ => false,
+            };
+            if !failed.iter().any(|(other, _)| is_it(other)) {
+                layers::forget(&mut self.operation.ledger, host, &path, &entry);
+            }
+        }
         for (line, why) in failed {
             let refusal = Refusal { code: "file", why };
             match line {

@@ -60,7 +60,9 @@ fn gone(dir: &Path) -> Finding {
 fn nested(observed: &Observed) -> Vec<Finding> {
     let there = || observed.set_up.iter().filter(|(_, there)| *there).map(|(dir, _)| dir.as_path());
     let inner = there().filter_map(|dir| {
-        let outer = there().filter(|outer| *outer != dir && dir.starts_with(outer));
+        // That everything is recorded (`--everywhere`) is no project that another one would be confused with.
+        let outer =
+            there().filter(|outer| *outer != dir && dir.starts_with(outer) && outer.parent().is_some());
         // The nearest one is enough to know.
         Some((dir, outer.max_by_key(|outer| outer.components().count())?))
     });

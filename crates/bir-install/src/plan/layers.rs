@@ -144,6 +144,23 @@ pub(crate) fn push(
     });
 }
 
+/// Takes an entry out of the layers of a file, which the newest one has taken out of the file. Where one of them has no way back byte by byte,
+/// the newest has none either: it would bring the entry back, and nobody would know of it.
+pub(crate) fn forget(ledger: &mut Ledger, host: &str, path: &Path, entry: &EntryRecord) {
+    let records = ledger.files.iter_mut().filter(|record| record.path == path && record.host == host);
+    for record in records {
+        let is_it = |other: &EntryRecord| super::held::same_place(other, entry);
+        let mut has_no_way = false;
+        for layer in record.layers.iter_mut().filter(|layer| layer.entries.iter().any(is_it)) {
+            layer.entries.retain(|other| !is_it(other));
+            has_no_way |= layer.back.is_none();
+        }
+        if let Some(newest) = record.layers.last_mut().filter(|_| has_no_way) {
+            newest.back = None;
+        }
+    }
+}
+
 /// For which project a file of a scope counts.
 pub(crate) fn project_of(scope: Scope, project: &Path) -> Option<PathBuf> {
     (!super::held::is_of_user(scope)).then(|| project.to_path_buf())
