@@ -13,7 +13,7 @@
 //! ```
 
 mod blocks;
-mod private;
+pub(crate) mod private;
 mod words;
 
 use blocks::Part;

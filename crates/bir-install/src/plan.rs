@@ -289,8 +289,7 @@ impl Plan {
                 layers::forget(&mut self.operation.ledger, host, &path, &entry);
             }
         }
-        for (line, why) in failed {
-            let refusal = Refusal { code: "file", why };
+        for (line, refusal) in failed {
             match line {
                 Line::Server(at) => self.servers[at].outcome = Outcome::Left(refusal),
                 Line::Hooks(at) => self.hooks[at].outcome = Outcome::Left(refusal),

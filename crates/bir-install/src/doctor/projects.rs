@@ -180,4 +180,17 @@ mod tests {
         assert_eq!((found.code, found.file.as_deref()), (Code::NotIgnored, Some(Path::new(file))));
         assert!(found.mend.is_some_and(|mend| mend.starts_with("echo /.claude/settings.local.json >> ")));
     }
+
+    #[test]
+    fn everywhere_is_no_project_around_another() {
+        let set_up = |dirs: &[&str]| {
+            let set_up = dirs.iter().map(|dir| (PathBuf::from(dir), true)).collect();
+            codes(&Observed { set_up, ..Observed::default() })
+                .into_iter()
+                .map(|(code, _)| code)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(set_up(&["/", "/p"]), []);
+        assert_eq!(set_up(&["/", "/p", "/p/q"]), [Code::ProjectsNested]);
+    }
 }

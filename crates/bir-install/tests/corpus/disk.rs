@@ -102,6 +102,51 @@ fn a_link_that_leads_nowhere_is_left() {
 }
 
 #[test]
+fn comments_that_wrapping_would_lose_keep_an_entry_from_it_and_the_others_are_wrapped() {
+    let entry = |inside: &str| {
+        format!(
+            "{{\n  // above\n  \"mcpServers\": {{\n    \"a\": {{ \"command\": \"node\" }}, // a\n    \"web\": {{{inside}}}\n  }}\n}}\n"
+        )
+    };
+    let headers = "\"headers\": { \"X-Any\": \"some value\" }";
+    for (inside, is_wrapped) in [
+        (format!("\n      // above the address\n      \"url\": \"https://h.example/mcp\",\n      {headers}"), None),
+        (format!("\"url\": \"https://h.example/mcp\", // beside it\n      {headers}"), None),
+        (
+            "\"url\": \"https://h.example/mcp\", \"headers\": {\n        // old: canary-x\n        \"X-Any\": \"b\" }".to_owned(),
+            None,
+        ),
+        (format!("\"url\": \"https://h.example/mcp\", {headers}"), Some(true)),
+    ] {
+        let text = entry(&inside);
+        let home = Home::new();
+        let file = home.put(AT, text.as_bytes());
+        let plan = home.plan(&asked());
+        let told = |name: &str| {
+            plan.servers.iter().find(|line| line.server == name).map(|line| line.outcome.clone()).unwrap()
+        };
+        assert!(told("a").stands(), "{text}");
+        // Either it is wrapped with its comments, or left with the reason; they are never lost.
+        let why = format!("{:?}", told("web"));
+        assert!(told("web").stands() || why.contains("comments stand beside"), "{why}");
+        assert!(is_wrapped.is_none() || told("web").stands(), "{text}");
+        home.carry_out(&plan).unwrap();
+        let now = std::fs::read_to_string(&file).unwrap();
+        for comment in ["above the address", "beside it", "old: canary-x", "// above\n"] {
+            assert_eq!(now.contains(comment), text.contains(comment), "{comment}: {now}");
+        }
+        // Another program writes the file, so that it is undone entry by entry.
+        std::fs::write(&file, now.replace("// above\n", "// above, more\n")).unwrap();
+        home.carry_out(&home.out(true)).unwrap();
+        let back = std::fs::read_to_string(&file).unwrap();
+        for comment in ["above the address", "beside it", "old: canary-x"] {
+            assert_eq!(back.contains(comment), text.contains(comment), "{comment}: {back}");
+        }
+        assert!(!home.kept().contains("canary-x"));
+    }
+}
+
+#[test]
 fn links_that_lead_to_each_other_are_left() {
     let home = Home::new();
     std::fs::create_dir_all(home.place("~/.cursor")).unwrap();
