@@ -263,9 +263,10 @@ fn a_copy_that_is_wrapped_in_place_instead_is_missed_by_nobody() {
     wish.wrapping.mcp_json = true;
     world.install(&wish);
     assert_ne!(world.text("p/.mcp.json").unwrap(), PROJECT);
+    // One, whose program is none in a test.
     let told: Vec<_> =
         crate::standing::standing(&world.ledger).into_iter().map(|one| one.state.code()).collect();
-    assert_eq!(told, ["wrapped"]);
+    assert_eq!(told, ["dead"]);
     let says = |record: &crate::ledger::FileRecord| {
         let text = std::fs::read(&record.path).unwrap();
         crate::doctor::ledger::Now::Says(value_of(&text, record.format))
