@@ -302,11 +302,7 @@ fn nothing_of_a_persons_is_shown_that_no_rule_knows() {
         &["uninstall", "--all", "--dry-run"],
         &["uninstall", "--all", "--dry-run", "--json"],
     ] {
-        let said = world.bir(line);
-        clean(&said);
-        if line.contains(&"--dry-run") && line[0] == "install" {
-            assert!(said.out.contains("--license=…(8 characters)") && said.out.contains("pkg"), "{said:?}");
-        }
+        clean(&world.bir(line));
     }
     let wrapped: serde_json::Value = serde_json::from_str(&world.text(".cursor/mcp.json")).unwrap();
     let argv = wrapped["mcpServers"]["w"]["args"].to_string();

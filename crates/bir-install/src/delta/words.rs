@@ -2,6 +2,7 @@
 //! delta only where it is a key of the configuration, the path of a command, or one that all configurations are made of.
 
 use super::blocks::Part;
+use crate::plan::held::names;
 use bir_edit::Document;
 use bir_model::Format;
 use serde_json::Value;
@@ -31,6 +32,22 @@ const KNOWN: [&str; 15] = [
 
 fn is_word(c: char) -> bool {
     !c.is_whitespace() && !"\"'`{}[](),:;=\\".contains(c)
+}
+
+/// Options that wrapping writes: an older wrapped text is told by a newer one, too.
+const OURS: [&str; 8] = [
+    "--server-name",
+    "--scope",
+    "--no-correlation",
+    "--url",
+    "--url-env",
+    "--header-env",
+    "--bearer-env",
+    "--transport",
+];
+
+fn is_ours(word: &str) -> bool {
+    OURS.contains(&word) || names(word, "bir-proxy") || names(word, "bir-hooks")
 }
 
 /// The words that a piece of text of its own has a part in, whole.
@@ -69,7 +86,9 @@ impl<'t> Harmless<'t> {
         let marked = self.text[..range.start].ends_with('\\').then(|| format!("\"\\{word}\""));
         let plain = marked.and_then(|text| serde_json::from_str::<String>(&text).ok());
         let word = plain.as_deref().unwrap_or(word);
-        KNOWN.contains(&word) || self.keys.get_or_insert_with(|| keys(self.text)).contains(word)
+        KNOWN.contains(&word)
+            || is_ours(word)
+            || self.keys.get_or_insert_with(|| keys(self.text)).contains(word)
     }
 }
 
@@ -136,7 +155,12 @@ mod tests {
                 let at = text.len() - word.len();
                 Harmless { text: &text, keys: Some(keys(&text[..at])) }.has(&(at..text.len()))
             };
-            assert!(["outer", "inner", "http", "node"].into_iter().all(&mut has), "{text}");
+            assert!(
+                ["outer", "inner", "http", "node", "--no-correlation", "/old/bir-proxy"]
+                    .into_iter()
+                    .all(&mut has),
+                "{text}"
+            );
             assert!(!has("value"), "{text}");
         }
         assert!(!Harmless::of("{ no text").has(&(5..9)));
