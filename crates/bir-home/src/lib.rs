@@ -18,12 +18,52 @@ pub fn state_dir() -> Option<PathBuf> {
     })
 }
 
-/// Makes a directory, and those above it, for this user alone. One that is there stays as it is.
+/// Makes a directory, and those above it, for this user alone; where root acts, for whom the directory above them belongs to. One that is
+/// there stays as it is.
 ///
 /// # Errors
 ///
 /// What the system says.
 pub fn ensure(dir: &Path) -> io::Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let missing = |dir: &&Path| !dir.as_os_str().is_empty() && dir.symlink_metadata().is_err();
+    let mut made: Vec<&Path> = dir.ancestors().take_while(missing).collect();
+    made.reverse();
+    make_all(dir)?;
+    made.into_iter().for_each(hand_over_dir);
+    Ok(())
+}
+
+/// Gives a file that root has made to whom its directory belongs, so that no user's home holds what the user cannot change. For every other
+/// user nothing happens, nor where the system refuses.
+pub fn hand_over(file: &File, path: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let above = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let (Ok(made), Ok(dir)) = (file.metadata(), above.metadata()) else { return };
+        if made.uid() == 0 && dir.uid() != 0 {
+            let _ = fchown(file, Some(dir.uid()), Some(dir.gid()));
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = (file, path);
+}
+
+/// The same with a directory.
+pub fn hand_over_dir(dir: &Path) {
+    // What somebody has put in its place since is not given away.
+    if cfg!(unix)
+        && dir.symlink_metadata().is_ok_and(|found| found.is_dir())
+        && let Ok(file) = File::open(dir)
+    {
+        hand_over(&file, dir);
+    }
+}
+
+fn make_all(dir: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -51,6 +91,7 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     name.push(format!(".{}.tmp", uuid::Uuid::now_v7().simple()));
     let temporary = path.with_file_name(name);
     let written = private().write(true).create_new(true).open(&temporary).and_then(|mut file| {
+        hand_over(&file, &temporary);
         file.write_all(content)?;
         file.sync_data()
     });

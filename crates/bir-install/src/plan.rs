@@ -19,6 +19,7 @@ pub mod secrets;
 pub(crate) mod sheet;
 #[cfg(test)]
 pub(crate) mod tests;
+mod veil;
 
 use crate::codex_trust::Wanted;
 use crate::ledger::Ledger;
@@ -32,7 +33,6 @@ use sheet::Desk;
 use std::path::{Path, PathBuf};
 
 pub use diff::FileDiff;
-pub(crate) use diff::diffs;
 
 /// What was asked for.
 #[derive(Debug, Clone)]
@@ -163,6 +163,8 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// What was asked for by name and is not done, and why: a sentence each.
     pub missed: Vec<String>,
+    /// What nobody asked for by name and is not done since a file is broken or locked, beside what is: a sentence each.
+    pub partly: Vec<String>,
     /// Each file that changes, as far as it does, without secrets.
     pub diffs: Vec<FileDiff>,
     /// Projects that are to be set up for bound recording.
@@ -217,6 +219,7 @@ pub fn plan(
     plan.projects(wish);
     plan.close(&desk, ledger, &secrets);
     plan.missed = missed::of(&plan, survey, wish);
+    plan.partly = missed::partly(&plan, survey);
     plan
 }
 
@@ -228,6 +231,7 @@ impl Plan {
             untouched: Vec::new(),
             notes: Vec::new(),
             missed: Vec::new(),
+            partly: Vec::new(),
             diffs: Vec::new(),
             set_up: Vec::new(),
             take_out: Vec::new(),
@@ -259,7 +263,7 @@ impl Plan {
         let first = self.servers.len();
         let decided = decide::decide(config, machine, survey, desk, wish, ledger);
         self.servers.extend(decided.lines);
-        let mut actions = decided.actions;
+        let (mut actions, gone) = (decided.actions, decided.gone);
         for action in &mut actions {
             if let Line::Server(line) = &mut action.line {
                 *line += first;
@@ -276,8 +280,16 @@ impl Plan {
         let owner = Owner { host, project: &wish.project, now };
         let failed = carry_out(desk, &mut self.operation.ledger, owner, actions, secrets);
         let changes = failed.len() < count;
-        for (line, why) in failed {
-            let refusal = Refusal { code: "file", why };
+        for (line, path, entry) in gone {
+            let is_it = |other: &Line| match (other, line) {
+                (Line::Server(other), Line::Server(at)) => *other == at + first,
+                _ => false,
+            };
+            if !failed.iter().any(|(other, _)| is_it(other)) {
+                layers::forget(&mut self.operation.ledger, host, &path, &entry);
+            }
+        }
+        for (line, refusal) in failed {
             match line {
                 Line::Server(at) => self.servers[at].outcome = Outcome::Left(refusal),
                 Line::Hooks(at) => self.hooks[at].outcome = Outcome::Left(refusal),
@@ -315,7 +327,7 @@ impl Plan {
 
     /// The files and the ledger as they are to be.
     pub(crate) fn close(&mut self, desk: &Desk, ledger: &Ledger, secrets: &Secrets) {
-        self.diffs = diffs(desk, secrets);
+        self.diffs = diff::diffs(desk, &self.own(ledger), secrets);
         for sheet in desk.changed() {
             let before = sheet
                 .before
@@ -333,6 +345,21 @@ impl Plan {
             self.operation.ledger.version = crate::ledger::VERSION;
             self.operation.ledger.program = env!("CARGO_PKG_VERSION").into();
         }
+    }
+}
+
+impl Plan {
+    /// What is our own in the files, before and afterwards, and what the plan names.
+    fn own(&self, before: &Ledger) -> veil::Own {
+        let layers = |ledger: &Ledger| {
+            let hooks = ledger.files.iter().flat_map(|record| &record.layers).flat_map(|layer| &layer.hooks);
+            hooks.map(|hook| hook.value.clone()).collect::<Vec<_>>()
+        };
+        let mut hooks = layers(before);
+        hooks.extend(layers(&self.operation.ledger));
+        let names = self.servers.iter().map(|line| line.server.clone()).collect();
+        let proxies = before.proxies.iter().chain(&self.operation.ledger.proxies).cloned().collect();
+        veil::Own { hooks, names, proxies }
     }
 }
 

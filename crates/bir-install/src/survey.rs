@@ -8,6 +8,7 @@
 //! A file that cannot be read or understood costs itself and what stands in it; the others are read all the same.
 
 mod module;
+pub(crate) mod owner;
 mod read;
 
 pub use module::{Module, Modules};

@@ -16,6 +16,9 @@ pub(crate) enum CommandError {
     /// Anything else, as a whole sentence.
     #[error("{0}")]
     Failed(String),
+    /// Some of it was done, and the rest could not be; as a whole sentence.
+    #[error("{0}")]
+    Partly(String),
     /// Nothing was found, which has been said already, or is an empty array.
     #[error("nothing was found")]
     Nothing,
@@ -27,6 +30,16 @@ pub(crate) enum CommandError {
 impl CommandError {
     pub(crate) fn failed(text: impl Into<String>) -> Self {
         Self::Failed(text.into())
+    }
+
+    /// The exit status that says it.
+    pub(crate) fn status(&self) -> u8 {
+        match self {
+            Self::Closed => 0,
+            Self::Usage(_) => 2,
+            Self::Partly(_) => 3,
+            _ => 1,
+        }
     }
 
     pub(crate) fn usage(text: impl Into<String>) -> Self {

@@ -14,7 +14,7 @@
 //!         out (what reaches the terminal)   ask (questions)   error
 //! ```
 //!
-//! Exit status: 0 done, 1 it could not be done, 2 the command line is wrong. On stdout is only what was asked for; hints,
+//! Exit status: 0 done, 1 it could not be done, 2 the command line is wrong, 3 some of it was done (`install`, `setup`). On stdout is only what was asked for; hints,
 //! reports and errors go to stderr.
 
 mod ask;
@@ -105,7 +105,7 @@ fn main() -> ExitCode {
         Err(CommandError::Nothing) => ExitCode::from(FAILED),
         Err(e) => {
             say(format_args!("{path}: {e}"));
-            ExitCode::from(if matches!(e, CommandError::Usage(_)) { USAGE } else { FAILED })
+            ExitCode::from(e.status())
         }
     }
 }

@@ -279,6 +279,74 @@ fn hooks_that_would_not_run_are_not_installed_and_an_empty_file_is_not_forgotten
 }
 
 #[test]
+fn nothing_of_a_persons_is_shown_that_no_rule_knows() {
+    let world = World::new();
+    let args = r#"["-y", "pkg", "-p", "canary-a", "-uUSER:canary-b", "canary-c", "--pat", "canary-d", "--license=canary-e", "https://h/s/canary-f/x"]"#;
+    let entry = format!(
+        r#"{{"command": "npx", "args": {args}, "env": {{"K": "canary-g"}}, "cwd": "/canary-h", "more": ["canary-i"]}}"#
+    );
+    let web = r#"{"url": "https://example.com/s/canary-j/mcp", "headers": {"X-Any": "canary-k"}}"#;
+    let text = format!("{{\"top\": \"canary-l\", \"mcpServers\": {{\"s\": {entry}, \"w\": {web}}}}}");
+    std::fs::write(world.path(".cursor/mcp.json"), &text).unwrap();
+    let clean = |said: &common::Said| {
+        assert!(!said.out.contains("canary") && !said.err.contains("canary"), "{said:?}");
+    };
+    for line in [
+        &["install", "--host", "cursor", "--dry-run"][..],
+        &["install", "--host", "cursor", "--dry-run", "--json"],
+        &["install", "--host", "cursor"],
+        &["install", "--host", "cursor", "--yes"],
+        &["install", "--host", "cursor", "--no-correlation", "--dry-run"],
+        &["doctor"],
+        &["status"],
+        &["uninstall", "--all", "--dry-run"],
+        &["uninstall", "--all", "--dry-run", "--json"],
+    ] {
+        clean(&world.bir(line));
+    }
+    let wrapped: serde_json::Value = serde_json::from_str(&world.text(".cursor/mcp.json")).unwrap();
+    let argv = wrapped["mcpServers"]["w"]["args"].to_string();
+    assert!(argv.contains("--url-env") && !argv.contains("canary"), "{argv}");
+    for entry in std::fs::read_dir(world.home.state()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            let kept = std::fs::read(&path).unwrap();
+            assert!(!String::from_utf8_lossy(&kept).contains("canary"), "{}", path.display());
+        }
+    }
+    assert_eq!(world.bir(&["uninstall", "--all", "--yes"]).status, Some(0));
+    assert_eq!(world.text(".cursor/mcp.json"), text);
+}
+
+#[test]
+fn a_broken_file_beside_good_ones_is_told_by_the_status() {
+    let world = World::new();
+    std::fs::write(world.path(".claude.json"), "{ broken").unwrap();
+    let said = world.bir(&["install", "--yes"]);
+    assert_eq!(said.status, Some(3), "{said:?}");
+    assert!(
+        said.err.contains("not all of it could be done") && said.err.contains(".claude.json"),
+        "{said:?}"
+    );
+    assert!(world.text(".cursor/mcp.json").contains("bir-proxy"), "the good ones are done");
+    assert_eq!(world.bir(&["install", "--yes"]).status, Some(3), "and so it stays");
+    let file = world.bir(&["install", "--yes", "--config", "/dev/null"]);
+    assert!(file.status == Some(1) && file.err.contains("/dev/null is no regular file"), "{file:?}");
+}
+
+#[test]
+fn the_doctor_sees_hooks_that_were_switched_off_since() {
+    let world = World::new();
+    world.bir(&["install", "--yes", "--host", "claude-code"]);
+    let before = world.bir(&["doctor", "--json"]);
+    assert!(!before.out.contains("hooks-off"), "{before:?}");
+    std::fs::create_dir_all(world.path(".claude")).unwrap();
+    std::fs::write(world.path(".claude/settings.json"), "{\"disableAllHooks\": true}").unwrap();
+    let after = world.bir(&["doctor", "--json"]);
+    assert!(after.out.contains("\"hooks-off\"") && after.status == Some(1), "{after:?}");
+}
+
+#[test]
 fn a_lost_ledger_is_no_lost_way_back() {
     let world = World::new();
     world.bir(&["install", "--yes", "--no-hooks", "--host", "cursor"]);

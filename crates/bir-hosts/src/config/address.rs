@@ -13,8 +13,31 @@ pub(super) struct Address {
     pub(super) secret: bool,
 }
 
-/// How long a part of a path is that may be a key.
-const KEY_LEN: usize = 16;
+/// What paths of MCP servers are made of.
+const PATH_WORDS: [&str; 22] = [
+    "mcp",
+    "sse",
+    "api",
+    "http",
+    "https",
+    "stream",
+    "streamable",
+    "message",
+    "messages",
+    "event",
+    "events",
+    "server",
+    "servers",
+    "rpc",
+    "jsonrpc",
+    "json",
+    "public",
+    "docs",
+    "latest",
+    "beta",
+    "tools",
+    "remote",
+];
 
 impl Address {
     /// Reads an address that has no placeholder.
@@ -45,10 +68,15 @@ impl Address {
     }
 }
 
-/// Services hand out addresses with a key in their path.
+/// Services hand out addresses with a key in their path, and what it looks like is theirs to say. So only what is made of words that paths
+/// of servers are made of, or a version (`v1`), is known to be none.
 fn may_be_key(part: &str) -> bool {
-    let has = |kind: fn(&u8) -> bool| part.as_bytes().iter().any(kind);
-    part.len() >= KEY_LEN && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
+    let is_version = |word: &str| {
+        word.strip_prefix('v')
+            .is_some_and(|n| (1..=2).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()))
+    };
+    !part.is_empty()
+        && !part.split(['-', '_', '.']).all(|word| PATH_WORDS.contains(&word) || is_version(word))
 }
 
 fn is_loopback(name: &str) -> bool {
@@ -79,7 +107,12 @@ mod tests {
             ("https://example.com/#x", false, false, true),
             ("https://example.com?x", false, false, true),
             ("https://example.com/s/0f9a8b7c6d5e4f3a/mcp", false, false, true),
-            ("https://example.com/a-long-name-of-words/mcp", false, false, false),
+            ("https://example.com/api/mcp-server/sse", false, false, false),
+            ("https://example.com/a-name-of-words/mcp", false, false, true),
+            ("https://example.com/v1/mcp/", false, false, false),
+            ("https://example.com/s/Ab/mcp", false, false, true),
+            ("https://example.com/x9/mcp", false, false, true),
+            ("https://example.com/abcdefghijklmnop/mcp", false, false, true),
         ] {
             assert_eq!(Address::read(url).unwrap(), Address { loopback, userinfo, secret }, "{url}");
         }

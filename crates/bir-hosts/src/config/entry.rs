@@ -226,15 +226,27 @@ pub(super) fn has_headers(shape: &Shape, entry: &Value) -> bool {
     filled(shape.headers) || [shape.by_name.bearer, shape.by_name.headers].into_iter().flatten().any(filled)
 }
 
-/// A word of an entry as it may be shown.
+/// A word for a kind of server as it may be shown: one that some host knows. Anything else is a person's, and may be a credential.
 fn short(said: &Value) -> String {
-    match said.as_str() {
-        Some(word)
-            if word.len() <= 32 && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b)) =>
-        {
-            format!("`{word}`")
-        }
-        _ => "none that is known".into(),
+    const KNOWN: [&str; 14] = [
+        "stdio",
+        "local",
+        "http",
+        "https",
+        "sse",
+        "ws",
+        "websocket",
+        "remote",
+        "sdk",
+        "builtin",
+        "platform",
+        "frontend",
+        "inline_python",
+        "extension",
+    ];
+    match said.as_str().and_then(|word| KNOWN.into_iter().find(|known| *known == word)) {
+        Some(word) => format!("`{word}`"),
+        None => "none that is known".into(),
     }
 }
 
@@ -402,7 +414,7 @@ mod tests {
             (json!(null), "it is no object"),
             (json!({}), "it has neither a command nor an address"),
             (json!({"type": "sdk"}), "its `type` is `sdk`"),
-            (json!({"type": "s3cret s3cret"}), "its `type` is none that is known"),
+            (json!({"type": "s3cret"}), "its `type` is none that is known"),
             (json!({"type": 3, "command": "x"}), "its `type` is none that is known"),
             (json!({"type": "stdio", "url": "x"}), "it has no command"),
             (json!({"type": "http", "command": "x"}), "it has no address"),

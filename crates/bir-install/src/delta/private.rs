@@ -19,7 +19,7 @@ const AROUND: usize = 1024;
 static RULES: LazyLock<Secrets> = LazyLock::new(Secrets::default);
 
 /// The comments of a configuration, without their marks and the white space around.
-pub(super) fn comments(text: &str) -> Vec<Range<usize>> {
+pub(crate) fn comments(text: &str) -> Vec<Range<usize>> {
     // JSON of any kind, or YAML that looks like it, is an object.
     let is_json = text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '/']);
     let bytes = text.as_bytes();

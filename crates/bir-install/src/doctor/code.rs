@@ -76,6 +76,8 @@ codes! {
     NotSetUp = "not-set-up",
     /// Servers of a host are wrapped, and it has no hooks of ours.
     HooksMissing = "hooks-missing",
+    /// A host is told to run no hooks, so that ours do nothing.
+    HooksOff = "hooks-off",
     /// A host skips hooks of ours, for want of trust.
     UntrustedHook = "untrusted-hook",
     /// Two recorders would see one session.

@@ -123,6 +123,37 @@ pub fn findings(hooks: &[Hook], entries: &[Entry], set_up: bool) -> Vec<Finding>
     found
 }
 
+/// Hosts that are told to run no hooks. `off`: each with the reason. That ours are missing there is said no second time, since an install
+/// would add none.
+pub fn switched_off(off: &[(String, String)], hooks: &[Hook], entries: &[Entry], found: &mut Vec<Finding>) {
+    found.retain(|finding| {
+        finding.code != Code::HooksMissing
+            || !off.iter().any(|(host, _)| finding.host.as_deref() == Some(host))
+    });
+    for (host, why) in off {
+        let has = hooks.iter().any(|hook| hook.host == *host && hook.is_ours());
+        let is_wrapped = entries.iter().any(|entry| entry.host == *host && entry.proxy.is_some());
+        let finding = if has {
+            Finding::fault(
+                Code::HooksOff,
+                format!("{host} runs none of the hooks of bir: {why}"),
+                "neither prompts nor built-in tools of its sessions are recorded",
+            )
+        } else if is_wrapped {
+            Finding::warning(
+                Code::HooksOff,
+                format!("servers of {host} are wrapped, and it runs no hooks: {why}"),
+                "its calls over MCP are recorded, and neither its prompts nor its built-in tools",
+            )
+        } else {
+            continue;
+        };
+        found.push(finding.host(host).mend(format!(
+            "take that out of the file, or ask whoever runs this machine; then bir install --host {host}"
+        )));
+    }
+}
+
 fn two_recorders(hooks: &[Hook]) -> Vec<Finding> {
     let hosts: BTreeSet<&str> = hooks.iter().map(|hook| hook.host.as_str()).collect();
     let of_host = |host: &str| {
@@ -348,6 +379,30 @@ mod tests {
         assert_eq!(codes(&[], &[entry("zed", Scope::User, true)], true), [], "it has no hooks");
         assert_eq!(codes(&[], &[entry("codex", Scope::User, false)], true), []);
         assert_eq!(codes(&ours, &[entry("codex", Scope::Project, true)], false), [Code::NotSetUp]);
+    }
+
+    #[test]
+    fn hooks_that_a_host_does_not_run_are_told_and_missing_ones_no_second_time() {
+        let off = [("codex".to_owned(), "/f switches all hooks off".to_owned())];
+        let wrapped = [entry("codex", Scope::User, true)];
+        let ours = [hook("codex", "/h", "/opt/bir-hooks")];
+        for (hooks, entries, severity) in [
+            (&ours[..], &[][..], Some(Severity::Fault)),
+            (&ours[..], &wrapped[..], Some(Severity::Fault)),
+            (&[][..], &wrapped[..], Some(Severity::Warning)),
+            (&[][..], &[][..], None),
+        ] {
+            let mut found = findings(hooks, entries, true);
+            switched_off(&off, hooks, entries, &mut found);
+            let told: Vec<_> = found.iter().map(|one| (one.code, one.severity)).collect();
+            assert_eq!(
+                told,
+                severity.map(|severity| (Code::HooksOff, severity)).into_iter().collect::<Vec<_>>()
+            );
+            assert!(
+                found.iter().all(|one| one.what.contains("/f switches") && one.mend.is_some() && !one.safe)
+            );
+        }
     }
 
     #[test]

@@ -51,6 +51,8 @@ fn of_file(file: &FileRecord, now: Now) -> Vec<Finding> {
 /// A host's file that cannot be read as what it is: the host itself would not read it either.
 #[must_use]
 pub fn broken(host: &str, path: &Path, why: &str) -> Finding {
+    // A reason that says it itself says it once.
+    let why = why.strip_prefix("it cannot be read: ").unwrap_or(why);
     Finding::fault(
         Code::FileBroken,
         format!("{} cannot be read: {why}", path.display()),
@@ -199,6 +201,8 @@ mod tests {
         assert_eq!(codes(servers(), &Now::Says(json!({}))), [Code::EntryGone]);
         assert_eq!(codes(servers(), &Now::Gone), [Code::FileGone]);
         assert_eq!(codes(servers(), &Now::Broken("line 3".into())), [Code::FileBroken]);
+        let twice = broken("codex", Path::new("/f"), "it cannot be read: no permission");
+        assert_eq!(twice.what, "/f cannot be read: no permission");
         assert_eq!(codes(file(Role::Own, &[], &[]), &Now::Gone), [Code::FileGone]);
         assert_eq!(codes(file(Role::Own, &[], &[]), &Now::Says(Value::Null)), []);
         assert_eq!(codes(file(Role::Servers, &[], &[]), &Now::Gone), [], "nothing of ours was in it");

@@ -19,7 +19,7 @@ pub enum Program {
     Version(String),
     /// There is none.
     Missing,
-    /// It cannot be started.
+    /// It cannot be started, or is another program than its name says.
     NotExecutable,
 }
 
@@ -108,7 +108,9 @@ fn finding(first: &Use, group: &[&Use], version: &str, lacking: Lacking) -> Opti
         Program::NotExecutable => Finding::fault(
             Code::DeadPath,
             format!("{what} {start} {path}, which cannot be started"),
-            format!("{consequence}; it is no program, or may not be run by you"),
+            format!(
+                "{consequence}; it is empty or broken, no program of this machine, or may not be run by you"
+            ),
         ),
         Program::Version(other) => Finding::warning(
             Code::OtherVersion,

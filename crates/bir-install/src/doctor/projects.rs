@@ -60,7 +60,9 @@ fn gone(dir: &Path) -> Finding {
 fn nested(observed: &Observed) -> Vec<Finding> {
     let there = || observed.set_up.iter().filter(|(_, there)| *there).map(|(dir, _)| dir.as_path());
     let inner = there().filter_map(|dir| {
-        let outer = there().filter(|outer| *outer != dir && dir.starts_with(outer));
+        // That everything is recorded (`--everywhere`) is no project that another one would be confused with.
+        let outer =
+            there().filter(|outer| *outer != dir && dir.starts_with(outer) && outer.parent().is_some());
         // The nearest one is enough to know.
         Some((dir, outer.max_by_key(|outer| outer.components().count())?))
     });
@@ -177,5 +179,18 @@ mod tests {
         let found = findings(&observed).remove(0);
         assert_eq!((found.code, found.file.as_deref()), (Code::NotIgnored, Some(Path::new(file))));
         assert!(found.mend.is_some_and(|mend| mend.starts_with("echo /.claude/settings.local.json >> ")));
+    }
+
+    #[test]
+    fn everywhere_is_no_project_around_another() {
+        let set_up = |dirs: &[&str]| {
+            let set_up = dirs.iter().map(|dir| (PathBuf::from(dir), true)).collect();
+            codes(&Observed { set_up, ..Observed::default() })
+                .into_iter()
+                .map(|(code, _)| code)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(set_up(&["/", "/p"]), []);
+        assert_eq!(set_up(&["/", "/p", "/p/q"]), [Code::ProjectsNested]);
     }
 }

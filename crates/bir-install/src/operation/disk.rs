@@ -40,7 +40,8 @@ impl Disk {
         self.watch.as_ref().map_or(Ok(()), |watch| watch(name, path))
     }
 
-    /// A new file that is on the disk when this returns; for this user alone, or with the attributes of `like`.
+    /// A new file that is on the disk when this returns; for this user alone (where root acts, for whom its directory belongs to), or with
+    /// the attributes of `like`. An error: its owner or group cannot be kept.
     pub(crate) fn create(&self, path: &Path, content: &[u8], like: Option<&Path>) -> io::Result<()> {
         self.step("create", path)?;
         let mut file = bir_home::private().write(true).create_new(true).open(path)?;
@@ -49,9 +50,12 @@ impl Disk {
         file.write_all(one)?;
         self.step("write the rest", path)?;
         file.write_all(two)?;
-        if let Some(like) = like {
-            self.step("attributes", path)?;
-            attributes(&file, like)?;
+        match like {
+            Some(like) => {
+                self.step("attributes", path)?;
+                attributes(&file, like)?;
+            }
+            None => bir_home::hand_over(&file, path),
         }
         self.step("sync", path)?;
         file.sync_all()
@@ -117,7 +121,7 @@ impl Disk {
         }
     }
 
-    /// Makes a directory for this user alone. False: it was there.
+    /// Makes a directory for this user alone; where root acts, for whom the one above belongs to. False: it was there.
     pub(crate) fn make_dir(&self, path: &Path) -> io::Result<bool> {
         self.step("make directory", path)?;
         #[cfg_attr(not(unix), expect(unused_mut, reason = "only Unix has a mode"))]
@@ -125,7 +129,10 @@ impl Disk {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         match builder.create(path) {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                bir_home::hand_over_dir(path);
+                Ok(true)
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(false),
             Err(error) => Err(error),
         }
@@ -152,19 +159,20 @@ impl Disk {
     }
 }
 
-/// Mode, owner and extended attributes (an access list is one) of another file, as far as this user may set them.
+/// Mode, owner, group and, as far as this user may set them, extended attributes (an access list is one) of another file.
 #[cfg(unix)]
 fn attributes(file: &File, like: &Path) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
     let (have, want) = (file.metadata()?, fs::metadata(like)?);
-    let mut mode = want.permissions().mode() & 0o777;
-    if have.uid() != want.uid() {
-        // Another user's file that this one may write becomes this one's, where it cannot be given away.
-        let _ = fchown(file, Some(want.uid()), None);
-    }
-    if have.gid() != want.gid() && fchown(file, None, Some(want.gid())).is_err() {
-        // Another group gets no more than everybody.
-        mode &= 0o707 | ((mode & 0o007) << 3);
+    let mode = want.permissions().mode() & 0o777;
+    if (have.uid(), have.gid()) != (want.uid(), want.gid()) {
+        let owner = (have.uid() != want.uid()).then_some(want.uid());
+        fchown(file, owner, Some(want.gid())).map_err(|error| {
+            let why = format!(
+                "its owner or group cannot be kept ({error}); run this as the user to whom it belongs"
+            );
+            io::Error::new(io::ErrorKind::PermissionDenied, why)
+        })?;
     }
     file.set_permissions(fs::Permissions::from_mode(mode))?;
     #[cfg(any(target_os = "linux", target_os = "macos"))]

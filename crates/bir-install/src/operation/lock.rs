@@ -24,6 +24,7 @@ impl Lock {
         bir_home::ensure(state_dir)
             .map_err(|source| CommitError::Write { path: state_dir.to_owned(), source })?;
         let file = bir_home::private().write(true).create(true).truncate(false).open(&path).map_err(fail)?;
+        bir_home::hand_over(&file, &path);
         let until = Instant::now() + patience;
         loop {
             match file.try_lock() {

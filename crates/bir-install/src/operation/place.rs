@@ -65,6 +65,9 @@ pub(super) fn may_write(real: &Path) -> io::Result<()> {
                 let why = "it has several names (hard links), which replacing it would separate; put a copy in its place and run this again";
                 return Err(refuse(ErrorKind::InvalidInput, why));
             }
+            if let Some(why) = crate::survey::owner::lost(&found) {
+                return Err(refuse(ErrorKind::PermissionDenied, &why));
+            }
         }
         Err(error) if absent(&error) => {}
         Err(error) => return Err(error),

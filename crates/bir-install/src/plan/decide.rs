@@ -13,14 +13,14 @@ use super::layers::{Action, Line, What};
 use super::secrets::holds_credentials;
 use super::sheet::Desk;
 use super::{Copied, Outcome, ServerLine, Wish};
-use crate::ledger::{EntryRecord, Ledger};
+use crate::ledger::{EntryRecord, FileRecord, Ledger};
 use crate::survey::{HostSurvey, Module, name_of};
 use bir_hosts::config::{
     Found, FoundFile, Machine, Refusal, Role, Scope, Server, State, Wrap, Wrapping, carry_out,
 };
 use bir_model::{Edit, Place};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Codes of refusals after which what is wrapped does not stay so: the user or the operator does not want the server.
 const TAKES_BACK: [&str; 3] = ["policy", "rejected", "forbidden"];
@@ -29,6 +29,8 @@ const TAKES_BACK: [&str; 3] = ["policy", "rejected", "forbidden"];
 pub(crate) struct Decided {
     pub(crate) lines: Vec<ServerLine>,
     pub(crate) actions: Vec<Action>,
+    /// Entries of ours that go: by which line, out of which file.
+    pub(crate) gone: Vec<(Line, PathBuf, EntryRecord)>,
 }
 
 /// What all decisions of a host need.
@@ -69,7 +71,7 @@ pub(crate) fn decide(
         bare: bare(config, &found, &held),
         found,
         held,
-        decided: Decided { lines: Vec::new(), actions: Vec::new() },
+        decided: Decided { lines: Vec::new(), actions: Vec::new(), gone: Vec::new() },
     };
     let servers = config.servers(machine, &bench.bare);
     let mut kept: Vec<Place> = Vec::new();
@@ -269,11 +271,11 @@ impl Bench<'_> {
             let file = self.found.at(&held.record.path)?;
             let place = locate(&file.value, held.entry)?;
             let back = taken_back(self.config, &file.value, &place, &held)?;
-            Some((held.record.clone(), held.entry.place.clone(), back))
+            Some((held.record.clone(), held.entry.clone(), back))
         };
         let held = in_place.and_then(is_still).or_else(|| self.copy_of(server).and_then(is_still));
-        let Some((record, place, back)) = held else { return self.left(server, refusal) };
-        kept.push(place);
+        let Some((record, entry, back)) = held else { return self.left(server, refusal) };
+        kept.push(entry.place.clone());
         let takes_back = TAKES_BACK.contains(&refusal.code)
             || matches!(server.state, State::Forbidden(_) | State::Rejected);
         if !takes_back {
@@ -281,7 +283,7 @@ impl Bench<'_> {
             return;
         }
         let line = self.line(server, &record.path, record.scope, Outcome::Restored);
-        self.take_back(&record, back, line);
+        self.take_back(&record, entry, back, line);
     }
 
     /// Copies whose original is not there any more.
@@ -291,10 +293,11 @@ impl Bench<'_> {
             let Some(file) = self.found.at(&held.record.path) else { continue };
             let Some(place) = locate(&file.value, held.entry) else { continue };
             if let Some(back) = taken_back(self.config, &file.value, &place, held) {
-                gone.push((held.record.clone(), held.entry.server.clone(), back));
+                gone.push((held.record.clone(), held.entry.clone(), back));
             }
         }
-        for (record, server, back) in gone {
+        for (record, entry, back) in gone {
+            let server = entry.server.clone();
             // Somebody may have put an entry of that name into the same place by hand.
             let original = servers.iter().any(|other| other.name == server && other.file == record.path);
             if original {
@@ -309,11 +312,12 @@ impl Bench<'_> {
                 copied: None,
             });
             let line = Line::Server(self.decided.lines.len() - 1);
-            self.take_back(&record, back, line);
+            self.take_back(&record, entry, back, line);
         }
     }
 
-    fn take_back(&mut self, record: &crate::ledger::FileRecord, edits: Vec<Edit>, line: Line) {
+    fn take_back(&mut self, record: &FileRecord, entry: EntryRecord, edits: Vec<Edit>, line: Line) {
+        self.decided.gone.push((line, record.path.clone(), entry));
         let file = bir_hosts::config::ConfigFile {
             path: record.path.clone(),
             scope: record.scope,

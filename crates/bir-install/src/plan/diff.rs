@@ -1,13 +1,14 @@
 //! What changes in each file, for people.
 //!
 //! A file is not compared line by line: many configurations are one line, and others hold an account's tokens beside the servers. What is
-//! shown is each member that changes, by its place, and of it the lines that change; every value that may be a credential is hidden before
-//! anything is written out.
+//! shown is each member that changes, by its place, and of it the lines that change; every value that is not known to be harmless is
+//! hidden ([`veil`](super::veil)) before anything is written out.
 
 use super::layers::both;
 use super::secrets::{Secrets, masked, masked_text};
 use super::sheet::{Desk, Sheet};
 use super::value_of;
+use super::veil::Own;
 use bir_edit::Document;
 use bir_model::{Edit, Format, Place, Step};
 use serde_json::Value;
@@ -40,14 +41,15 @@ pub struct FileDiff {
 }
 
 /// Those of every file that changes.
-pub(crate) fn diffs(desk: &Desk, secrets: &Secrets) -> Vec<FileDiff> {
-    desk.changed().map(|sheet| diff(sheet, secrets)).collect()
+pub(super) fn diffs(desk: &Desk, own: &Own, secrets: &Secrets) -> Vec<FileDiff> {
+    desk.changed().map(|sheet| diff(sheet, own, secrets)).collect()
 }
 
-fn diff(sheet: &Sheet, secrets: &Secrets) -> FileDiff {
+fn diff(sheet: &Sheet, own: &Own, secrets: &Secrets) -> FileDiff {
     let text = |bytes: &Option<Vec<u8>>| bytes.as_deref().map(|bytes| value_of(bytes, sheet.format));
     let (before, after) = (text(&sheet.before), text(&sheet.now));
     let (before, after) = (before.unwrap_or(Value::Null), after.unwrap_or(Value::Null));
+    // Once more: what is shown of a command's path may hold what stands elsewhere as a credential.
     let known = both(secrets, &before, &after);
     let mut lines = Vec::new();
     let mut places = Vec::new();
@@ -56,13 +58,13 @@ fn diff(sheet: &Sheet, secrets: &Secrets) -> FileDiff {
         Some(line) => lines.push(line),
         None => {
             for place in &places {
-                let side = |document| place.of(document).map(|value| masked(value, &known));
+                let side = |document| Some(masked(&own.shown(place, place.of(document)?), &known));
                 hunk(place, side(&before), side(&after), sheet.format, &known, &mut lines);
             }
         }
     }
     if places.is_empty() {
-        whole(sheet, &known, &mut lines);
+        lines.push(whole(sheet));
     }
     FileDiff { path: sheet.path.clone(), is_new: sheet.before.is_none(), goes: sheet.now.is_none(), lines }
 }
@@ -125,10 +127,10 @@ fn hunk(
         |value: Option<Value>| value.map(|value| rendered(place, &value, format)).unwrap_or_default();
     let (before, after) = (render(before), render(after));
     let lines: Vec<String> = compared(&before, &after);
-    if lines.is_empty() {
-        return;
-    }
     out.push(format!("@@ {} @@", masked_text(&name(place), known)));
+    if lines.is_empty() {
+        out.push(" what changes of it is not shown".into());
+    }
     out.extend(lines);
 }
 
@@ -170,27 +172,19 @@ fn with_enclosing(lines: &[String]) -> Vec<bool> {
     kept
 }
 
-/// A file that is ours alone, or of which only the spelling changes.
-fn whole(sheet: &Sheet, known: &[String], out: &mut Vec<String>) {
+/// A file that is ours alone, or of which only the spelling changes. Somebody may have written into ours, so no line of it is shown.
+fn whole(sheet: &Sheet) -> String {
     let is_own = sheet.refused().is_none()
         && value_of(sheet.now.as_deref().or(sheet.before.as_deref()).unwrap_or_default(), sheet.format)
             .is_null();
     if !is_own {
-        out.push("@@ spelling alone: white space, comments, the order of members @@".into());
-        return;
+        return "@@ spelling alone: white space, comments, the order of members @@".into();
     }
-    let text = |bytes: &Option<Vec<u8>>| {
-        masked_text(&String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()), known)
-    };
     match (&sheet.before, &sheet.now) {
-        (None, Some(now)) => {
-            return out.push(format!("@@ a new file of our own, {} bytes: the hooks @@", now.len()));
-        }
-        (Some(_), None) => return out.push("@@ the whole file, which is our own @@".into()),
-        _ => {}
+        (None, Some(now)) => format!("@@ a new file of our own, {} bytes: the hooks @@", now.len()),
+        (Some(_), Some(now)) => format!("@@ the whole file, which is our own, anew: {} bytes @@", now.len()),
+        _ => "@@ the whole file, which is our own @@".into(),
     }
-    out.push("@@ the whole file @@".into());
-    out.extend(compared(&text(&sheet.before), &text(&sheet.now)));
 }
 
 /// `mcpServers.github`.
@@ -250,7 +244,7 @@ mod tests {
         let (mut places, mut out) = (Vec::new(), Vec::new());
         changed(&before, &after, &Place::default(), &mut places);
         for place in &places {
-            let side = |document| place.of(document).map(|value| masked(value, &known));
+            let side = |document| Some(masked(&Own::default().shown(place, place.of(document)?), &known));
             hunk(place, side(&before), side(&after), Format::Json, &known, &mut out);
         }
         out
@@ -274,7 +268,7 @@ mod tests {
                 "+  },",
                 "+  \"args\": [",
                 "+    \"--token\",",
-                "+    \"[hidden]\"",
+                "+    \"…(8 characters)\"",
                 "+  ]",
                 " }",
             ]
@@ -285,7 +279,10 @@ mod tests {
     fn an_element_of_a_list_is_shown_in_its_brackets() {
         let (before, after) =
             (json!({"hooks": {"Stop": [{"a": 1}]}}), json!({"hooks": {"Stop": [{"a": 1}, {"b": 2}]}}));
-        assert_eq!(lines(before, after), ["@@ hooks.Stop @@", " \"Stop\": [", "+  {\"b\":2}", " ]"]);
+        assert_eq!(
+            lines(before, after),
+            ["@@ hooks.Stop @@", " \"Stop\": [", "+  {\"b\":\"…(1 character)\"}", " ]"]
+        );
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! What a plan does to one file for one project, as the ledger keeps it.
 
 use super::secrets::Secrets;
-use super::sheet::{Desk, missing_dirs};
+use super::sheet::{Desk, Sheet, missing_dirs};
 use crate::delta::Delta;
+use crate::delta::private::comments;
 use crate::ledger::{EntryRecord, FileRecord, Hash, HookRecord, Layer, Ledger, SetRecord};
-use bir_hosts::config::{ConfigFile, Scope};
+use bir_hosts::config::{ConfigFile, Refusal, Scope};
 use bir_model::{Edit, Place};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -144,6 +145,41 @@ pub(crate) fn push(
     });
 }
 
+/// Takes an entry out of the layers of a file, which the newest one has taken out of the file. Where one of them has no way back byte by byte,
+/// the newest has none either: it would bring the entry back, and nobody would know of it.
+pub(crate) fn forget(ledger: &mut Ledger, host: &str, path: &Path, entry: &EntryRecord) {
+    let records = ledger.files.iter_mut().filter(|record| record.path == path && record.host == host);
+    for record in records {
+        let is_it = |other: &EntryRecord| super::held::same_place(other, entry);
+        let mut has_no_way = false;
+        for layer in record.layers.iter_mut().filter(|layer| layer.entries.iter().any(is_it)) {
+            layer.entries.retain(|other| !is_it(other));
+            has_no_way |= layer.back.is_none();
+        }
+        if let Some(newest) = record.layers.last_mut().filter(|_| has_no_way) {
+            newest.back = None;
+        }
+    }
+}
+
+/// Carries edits out, if no comment is lost with them: what stands in a comment may be a credential that is kept nowhere else, so the ledger
+/// cannot keep it either.
+fn edit_with_comments(sheet: &mut Sheet, edits: &[Edit]) -> Result<Vec<Place>, Refusal> {
+    let text = |sheet: &Sheet| String::from_utf8_lossy(sheet.now.as_deref().unwrap_or_default()).into_owned();
+    let old = text(sheet);
+    let made = sheet.edit(edits).map_err(|why| Refusal { code: "file", why })?;
+    let new = text(sheet);
+    let count = |of: &str, comment: &str| of.matches(comment).count();
+    let is_lost = |comment: &str| count(&new, comment) < count(&old, comment);
+    if old == new || !comments(&old).into_iter().any(|at| is_lost(&old[at])) {
+        return Ok(made);
+    }
+    let before = old.into_bytes();
+    sheet.replace(Some(before));
+    let why = "comments stand beside its address or within its headers, and would be lost; put them above the entry, then install again";
+    Err(Refusal { code: "comments", why: why.into() })
+}
+
 /// For which project a file of a scope counts.
 pub(crate) fn project_of(scope: Scope, project: &Path) -> Option<PathBuf> {
     (!super::held::is_of_user(scope)).then(|| project.to_path_buf())
@@ -156,7 +192,7 @@ pub(crate) fn carry_out(
     owner: Owner<'_>,
     actions: Vec<Action>,
     secrets: &Secrets,
-) -> Vec<(Line, String)> {
+) -> Vec<(Line, Refusal)> {
     let mut failed = Vec::new();
     let mut groups: Vec<(ConfigFile, Vec<Action>)> = Vec::new();
     for action in actions {
@@ -174,14 +210,14 @@ pub(crate) fn carry_out(
         let mut draft = Draft::default();
         // All at once, since each look at a large file costs; if one of them cannot be carried out, each by itself.
         let all: Vec<Edit> = group.iter().flat_map(|action| action.what.edits()).cloned().collect();
-        let at_once = sheet.edit(&all);
+        let at_once = edit_with_comments(sheet, &all);
         let each = at_once.is_err();
         draft.made.extend(at_once.unwrap_or_default());
         for action in group {
             match action.what {
                 What::Own(text) => sheet.replace_own(Some(text.into_bytes())),
                 What::Edits { edits, entry, hooks } => {
-                    match if each { sheet.edit(&edits) } else { Ok(Vec::new()) } {
+                    match if each { edit_with_comments(sheet, &edits) } else { Ok(Vec::new()) } {
                         Ok(made) => {
                             draft.made.extend(made);
                             draft.entries.extend(entry);

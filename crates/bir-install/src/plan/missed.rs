@@ -2,6 +2,7 @@
 
 use super::{Outcome, Plan, Wish};
 use crate::survey::{Survey, name_of};
+use bir_hosts::config::Role;
 use std::path::Path;
 
 /// A sentence for each.
@@ -45,6 +46,30 @@ pub(super) fn of(plan: &Plan, survey: &Survey, wish: &Wish) -> Vec<String> {
     }
     all.dedup();
     all
+}
+
+/// A sentence for each file that is left alone beside others that are not: it cannot be read, or what was to be put into it cannot be.
+pub(super) fn partly(plan: &Plan, survey: &Survey) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for host in &survey.hosts {
+        for read in host.files.iter().filter(|read| read.file.role != Role::Read) {
+            let path = read.file.path.as_path();
+            let why = left_of(plan, name_of(host.host), path);
+            let is_of_line = plan.servers.iter().any(|line| line.file == path && is_file(&line.outcome))
+                || plan.hooks.iter().any(|line| line.file == path && is_file(&line.outcome));
+            if let Some(why) = why.filter(|_| is_of_line || (read.is_there() && read.document.is_err())) {
+                let sentence = format!("{} is left alone: {why}", path.display());
+                if !all.contains(&sentence) && !plan.missed.contains(&sentence) {
+                    all.push(sentence);
+                }
+            }
+        }
+    }
+    all
+}
+
+fn is_file(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Left(refusal) if refusal.code == "file")
 }
 
 /// Whether nothing changes, and nothing of ours stands.

@@ -256,6 +256,28 @@ fn what_was_asked_for_once_stays() {
 }
 
 #[test]
+fn a_copy_that_is_wrapped_in_place_instead_is_missed_by_nobody() {
+    let mut world = World::new("{}", Some(PROJECT));
+    world.install(&world.wish());
+    let mut wish = world.wish();
+    wish.wrapping.mcp_json = true;
+    world.install(&wish);
+    assert_ne!(world.text("p/.mcp.json").unwrap(), PROJECT);
+    // One, whose program is none in a test.
+    let told: Vec<_> =
+        crate::standing::standing(&world.ledger).into_iter().map(|one| one.state.code()).collect();
+    assert_eq!(told, ["dead"]);
+    let says = |record: &crate::ledger::FileRecord| {
+        let text = std::fs::read(&record.path).unwrap();
+        crate::doctor::ledger::Now::Says(value_of(&text, record.format))
+    };
+    assert_eq!(crate::doctor::ledger::findings(&world.ledger, &says), []);
+    world.uninstall();
+    assert_eq!(world.text("p/.mcp.json").unwrap(), PROJECT);
+    assert_eq!(world.json(".host.json"), json!({}));
+}
+
+#[test]
 fn named_servers_alone_are_looked_at() {
     let world = World::new(USER, Some(PROJECT));
     let mut wish = world.wish();
@@ -273,6 +295,8 @@ fn a_broken_file_costs_itself_alone() {
     let plan = world.plan(&wish);
     assert_eq!(lines(&plan), ["db: wrapped", "hooks: wrapped"]);
     assert_eq!(plan.untouched[0].0, world.path(".host.json"));
+    assert!(plan.missed.is_empty() && plan.partly.len() == 1, "{:?} {:?}", plan.missed, plan.partly);
+    assert!(plan.partly[0].contains(".host.json is left alone"), "{:?}", plan.partly);
     wish.wrapping.mcp_json = false;
     assert_eq!(lines(&world.plan(&wish))[0], "db: left (file)");
     world.install(&wish);

@@ -50,9 +50,10 @@ pub(crate) fn locked(path: &Path) -> Option<String> {
     // A symbolic link stays; what is exchanged stands in the directory of its target.
     let target = path.canonicalize();
     let directory = target.as_deref().unwrap_or(path).ancestors().skip(1).find(|dir| dir.exists())?;
-    (!may_write(directory)).then(|| {
-        format!("nothing can be written in {}; make that directory writable first", directory.display())
-    })
+    if may_write(directory) {
+        return super::owner::lost(&path.metadata().ok()?);
+    }
+    Some(format!("nothing can be written in {}; make that directory writable first", directory.display()))
 }
 
 /// How many names a file has.

@@ -109,6 +109,51 @@ fn a_link_that_leads_nowhere_is_left() {
 }
 
 #[test]
+fn comments_that_wrapping_would_lose_keep_an_entry_from_it_and_the_others_are_wrapped() {
+    let entry = |inside: &str| {
+        format!(
+            "{{\n  // above\n  \"mcpServers\": {{\n    \"a\": {{ \"command\": \"node\" }}, // a\n    \"web\": {{{inside}}}\n  }}\n}}\n"
+        )
+    };
+    let headers = "\"headers\": { \"X-Any\": \"some value\" }";
+    for (inside, is_wrapped) in [
+        (format!("\n      // above the address\n      \"url\": \"https://h.example/mcp\",\n      {headers}"), None),
+        (format!("\"url\": \"https://h.example/mcp\", // beside it\n      {headers}"), None),
+        (
+            "\"url\": \"https://h.example/mcp\", \"headers\": {\n        // old: canary-x\n        \"X-Any\": \"b\" }".to_owned(),
+            None,
+        ),
+        (format!("\"url\": \"https://h.example/mcp\", {headers}"), Some(true)),
+    ] {
+        let text = entry(&inside);
+        let home = Home::new();
+        let file = home.put(AT, text.as_bytes());
+        let plan = home.plan(&asked());
+        let told = |name: &str| {
+            plan.servers.iter().find(|line| line.server == name).map(|line| line.outcome.clone()).unwrap()
+        };
+        assert!(told("a").stands(), "{text}");
+        // Either it is wrapped with its comments, or left with the reason; they are never lost.
+        let why = format!("{:?}", told("web"));
+        assert!(told("web").stands() || why.contains("comments stand beside"), "{why}");
+        assert!(is_wrapped.is_none() || told("web").stands(), "{text}");
+        home.carry_out(&plan).unwrap();
+        let now = std::fs::read_to_string(&file).unwrap();
+        for comment in ["above the address", "beside it", "old: canary-x", "// above\n"] {
+            assert_eq!(now.contains(comment), text.contains(comment), "{comment}: {now}");
+        }
+        // Another program writes the file, so that it is undone entry by entry.
+        std::fs::write(&file, now.replace("// above\n", "// above, more\n")).unwrap();
+        home.carry_out(&home.out(true)).unwrap();
+        let back = std::fs::read_to_string(&file).unwrap();
+        for comment in ["above the address", "beside it", "old: canary-x"] {
+            assert_eq!(back.contains(comment), text.contains(comment), "{comment}: {back}");
+        }
+        assert!(!home.kept().contains("canary-x"));
+    }
+}
+
+#[test]
 fn links_that_lead_to_each_other_are_left() {
     let home = Home::new();
     std::fs::create_dir_all(home.place("~/.cursor")).unwrap();
@@ -133,6 +178,85 @@ fn a_folder_in_which_nothing_may_be_written_is_left() {
     std::fs::set_permissions(folder, Permissions::from_mode(0o555)).unwrap();
     as_somebody(&home, || left(&home, "writable"));
     std::fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Whose everything below a directory is, but for one file.
+fn owners(at: &Path, found: &mut Vec<(std::path::PathBuf, u32, u32)>) {
+    for entry in std::fs::read_dir(at).unwrap() {
+        let path = entry.unwrap().path();
+        let meta = path.symlink_metadata().unwrap();
+        found.push((path.clone(), meta.uid(), meta.gid()));
+        if meta.is_dir() {
+            owners(&path, found);
+        }
+    }
+}
+
+#[test]
+fn whoever_installs_owner_and_group_stay_and_what_is_new_is_the_directorys_owners() {
+    let home = Home::new();
+    let file = home.put(AT, TEXT);
+    // The superuser installs in the home of another one; anybody else in their own.
+    let (user, group) = if rustix::process::geteuid().is_root() {
+        (Uid::from_raw(65534), Gid::from_raw(65534))
+    } else {
+        (rustix::process::geteuid(), Gid::from_raw(file.metadata().unwrap().gid()))
+    };
+    home.give_to(user, group);
+    let asked = Asked { hooks: true, ..asked() };
+    let codex = Asked { host: Some(Host::Codex), hooks: true, ..Asked::default() };
+    for asked in [&asked, &codex] {
+        home.carry_out(&home.plan(asked)).unwrap();
+    }
+    assert!(String::from_utf8(std::fs::read(&file).unwrap()).unwrap().contains("bir-proxy"));
+    // A directory with a file of our own, the state directory with the ledger, its lock and what is beside it.
+    assert!(home.place("~/.codex/hooks.json").is_file());
+    let mut all = Vec::new();
+    owners(home.home.parent().unwrap(), &mut all);
+    for (path, uid, gid) in all {
+        assert_eq!((uid, gid), (user.as_raw(), group.as_raw()), "{}", path.display());
+    }
+    home.carry_out(&home.out(true)).unwrap();
+    let meta = file.metadata().unwrap();
+    assert_eq!((meta.uid(), meta.gid()), (user.as_raw(), group.as_raw()));
+}
+
+#[test]
+fn a_file_of_another_user_or_group_is_left_where_it_would_become_ours() {
+    // Only the superuser can make such a file.
+    if !rustix::process::geteuid().is_root() {
+        assert!(
+            rustix::fs::chown("/", Some(Uid::from_raw(0)), None).is_err(),
+            "nobody else gives files away"
+        );
+        return;
+    }
+    let owned = |uid: u32, gid: u32, because: Option<&str>| {
+        let home = Home::new();
+        let file = home.put(AT, TEXT);
+        as_somebody(&home, || {});
+        std::fs::set_permissions(&file, Permissions::from_mode(0o666)).unwrap();
+        rustix::fs::chown(&file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid))).unwrap();
+        let state = home.state.clone();
+        rustix::fs::chown(&state, Some(Uid::from_raw(65534)), None).unwrap();
+        std::thread::scope(|scope| {
+            let act = || {
+                set_thread_res_uid(None, Uid::from_raw(65534), None).unwrap();
+                match because {
+                    Some(because) => left(&home, because),
+                    None => {
+                        home.carry_out(&home.plan(&asked())).unwrap();
+                        assert_eq!(file.metadata().unwrap().gid(), gid);
+                    }
+                }
+            };
+            scope.spawn(act).join().unwrap();
+        });
+    };
+    owned(0, 0, Some("belongs to another user"));
+    owned(65534, 1234, Some("belongs to group 1234"));
+    // The thread is in the superuser's group still.
+    owned(65534, 0, None);
 }
 
 #[test]

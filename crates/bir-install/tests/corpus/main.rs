@@ -17,6 +17,7 @@
 
 mod disk;
 mod entries;
+mod hidden;
 mod home;
 mod large;
 mod manifest;

@@ -145,10 +145,16 @@ impl InstallArgs {
         let absolute = |file: &PathBuf| {
             let failed = |e| CommandError::failed(format!("`{}` is no path: {e}", file.display()));
             let file = std::path::absolute(file).map_err(failed)?;
-            if file.is_file() {
-                Ok(file)
-            } else {
-                Err(CommandError::failed(format!("there is no file {}", file.display())))
+            match file.metadata() {
+                Ok(found) if found.is_file() => Ok(file),
+                Ok(_) => Err(CommandError::failed(format!(
+                    "{} is no regular file; name the configuration itself",
+                    file.display()
+                ))),
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                    Err(CommandError::failed(format!("there is no file {}", file.display())))
+                }
+                Err(e) => Err(CommandError::failed(format!("cannot look at {}: {e}", file.display()))),
             }
         };
         let set_up = projects::list(&ground.home.dir).into_iter().filter_map(|(_, found)| found.project);

@@ -112,9 +112,19 @@ fn nobody() -> String {
     )
 }
 
-/// An error where something was asked for by name that is not done.
+/// An error where something was asked for by name that is not done, or a file was left alone beside others.
 pub(super) fn complete(plan: &Plan) -> Result<(), CommandError> {
-    if plan.missed.is_empty() { Ok(()) } else { Err(CommandError::failed(plan.missed.join("; "))) }
+    match (plan.missed.is_empty(), plan.partly.is_empty()) {
+        (true, true) => Ok(()),
+        (true, false) => Err(CommandError::Partly(format!(
+            "not all of it could be done: {}; mend that, then run this again",
+            plan.partly.join("; ")
+        ))),
+        (false, _) => {
+            let all: Vec<&str> = plan.missed.iter().chain(&plan.partly).map(String::as_str).collect();
+            Err(CommandError::failed(all.join("; ")))
+        }
+    }
 }
 
 /// Whether it is to be carried out; an error where it is not.

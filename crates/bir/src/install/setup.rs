@@ -29,14 +29,19 @@ pub(crate) fn run(args: &SetupArgs) -> Result<(), CommandError> {
         yes: args.yes,
         ..InstallArgs::default()
     };
-    let done = install(&ground, &wanted, "bir setup", question)?;
+    // What could be installed is recorded all the same.
+    let (done, partly) = match install(&ground, &wanted, "bir setup", question) {
+        Ok(done) => (done, None),
+        Err(partly @ CommandError::Partly(_)) => (None, Some(partly)),
+        Err(e) => return Err(e),
+    };
     up::run(&UpArgs::default())?;
     if let Some(hosts) = done.as_ref().and_then(text::changed_hosts) {
         say(format_args!(
             "next: restart {hosts} where it is open, and use it as always; then `bir runs show`"
         ));
     }
-    Ok(())
+    partly.map_or(Ok(()), Err)
 }
 
 /// A person accepts all three at once.

@@ -224,7 +224,7 @@ pub(super) fn json(plan: &Plan, done: bool) -> Value {
         plan.untouched.iter().map(|(file, why)| json!({ "file": file, "why": why })).collect();
     let files: Vec<&Path> = plan.operation.changes.iter().map(|change| change.path.as_path()).collect();
     json!({
-        "servers": servers, "hooks": hooks, "untouched": untouched, "notes": plan.notes, "missed": plan.missed, "files": files, "setUp": plan.set_up,
+        "servers": servers, "hooks": hooks, "untouched": untouched, "notes": plan.notes, "missed": plan.missed, "partly": plan.partly, "files": files, "setUp": plan.set_up,
         "takenOut": plan.take_out, "trust": plan.trust.is_some(), "changes": plan.changes(), "done": done,
     })
 }

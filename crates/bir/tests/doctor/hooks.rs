@@ -47,6 +47,18 @@ fn hooks_of_ours_are_in_two_files() {
 }
 
 #[test]
+fn all_hooks_are_switched_off() {
+    let patient = Patient::healthy();
+    patient.edit(&patient.settings(), |all| all["disableAllHooks"] = json!(true));
+    let report = patient.finds(&["hooks-off"]);
+    assert_eq!(
+        (&report["findings"][0]["severity"], &report["findings"][0]["host"]),
+        (&json!("fault"), &json!("claude-code"))
+    );
+    assert!(report["findings"][0]["what"].as_str().unwrap().contains("disableAllHooks"));
+}
+
+#[test]
 fn another_recorder_listens_too() {
     let patient = Patient::healthy();
     patient.edit(&patient.home.join(".claude/settings.json"), |all| {

@@ -23,13 +23,15 @@ pub(super) struct Hosts {
     pub(super) uses: Vec<Use>,
     pub(super) hooks: Vec<Hook>,
     pub(super) trusted: Vec<Trusted>,
+    /// Hosts that are told to run no hooks, and by what.
+    pub(super) hooks_off: Vec<(String, String)>,
     /// Files that cannot be read as what they are, and do not stand in the ledger, which tells of its own.
     pub(super) broken: Vec<Finding>,
 }
 
 pub(super) fn look(project: &Path, ledger: &Ledger) -> Hosts {
     let Some(home) = user_home() else { return Hosts::default() };
-    let surveyed = read(home, project, ledger);
+    let (surveyed, hooks_off) = read(home, project, ledger);
     let mut known_programs = Programs::default();
     let entries = entries::of(&surveyed, ledger);
     let mut uses: Vec<Use> = entries
@@ -57,11 +59,11 @@ pub(super) fn look(project: &Path, ledger: &Ledger) -> Hosts {
     let broken = broken.collect();
     let codex = surveyed.hosts.iter().filter(|host| host.host == Some(Host::Codex));
     let trusted = codex.flat_map(|host| trusted_of(host, project)).collect();
-    Hosts { entries, uses, hooks, trusted, broken }
+    Hosts { entries, uses, hooks, trusted, hooks_off, broken }
 }
 
-/// The files of every host that is there.
-fn read(home: PathBuf, project: &Path, ledger: &Ledger) -> Survey {
+/// The files of every host that is there, and the hosts that are told to run no hooks.
+fn read(home: PathBuf, project: &Path, ledger: &Ledger) -> (Survey, Vec<(String, String)>) {
     let system = if cfg!(windows) {
         System::Windows
     } else if cfg!(target_os = "macos") {
@@ -79,7 +81,12 @@ fn read(home: PathBuf, project: &Path, ledger: &Ledger) -> Survey {
     if !named.is_empty() {
         all.hosts.extend(survey(&modules, &machine, project, &[], &named).hosts);
     }
-    all
+    let off = all.hosts.iter().filter_map(|host| {
+        let refusal = modules.of(host.host)?.hooks_refused(&machine, &host.found)?;
+        Some((name_of(host.host).to_owned(), refusal.why))
+    });
+    let off = off.collect();
+    (all, off)
 }
 
 /// The recorders that a host's files of hooks start.

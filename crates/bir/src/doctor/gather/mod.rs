@@ -14,11 +14,12 @@ use crate::programs as ours;
 use crate::project::here;
 use bir_control_client::{Seen, project_of};
 use bir_install::doctor::entries::{self, Entry};
-use bir_install::doctor::program::{Lacking, Use};
+use bir_install::doctor::program::{Lacking, Program, Use};
 use bir_install::doctor::registered::Registered;
 use bir_install::doctor::{self as find, sorted};
 use bir_install::ledger::Ledger;
 use bir_install::operation::read_ledger;
+use programs::Programs;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -74,6 +75,7 @@ pub(super) fn look(home: &Home) -> Result<Report, CommandError> {
     }
     findings.extend(find::names::findings(&hosts.entries, &hub.tools));
     findings.extend(find::hooks::findings(&hosts.hooks, &hosts.entries, set_up.is_some()));
+    find::hooks::switched_off(&hosts.hooks_off, &hosts.hooks, &hosts.entries, &mut findings);
     findings.extend(find::hooks::untrusted(&hosts.trusted, ours::on_path("codex").is_some()));
     findings.extend(find::projects::findings(&projects::look(state_dir, &here, &ledger, &hosts.hooks)));
     findings.extend(find::control::findings(&control.observed, VERSION));
@@ -94,7 +96,13 @@ pub(super) fn look(home: &Home) -> Result<Report, CommandError> {
 
 /// What is missing of this installation.
 fn lacking() -> Lacking {
-    let lacks = |name| ours::program(name).is_err();
+    // One that cannot be started is as good as none.
+    let works = |path: PathBuf, name| {
+        path.to_str().is_some_and(|path| {
+            !matches!(Programs::default().of(path, name), Program::Missing | Program::NotExecutable)
+        })
+    };
+    let lacks = |name| !ours::program(name).is_ok_and(|path| works(path, name));
     Lacking { proxy: lacks(ours::PROXY), hooks: lacks(ours::HOOKS) }
 }
 
