@@ -10,7 +10,6 @@ use crate::compare::differences;
 use crate::intent;
 use crate::level::Standing;
 use crate::logic::{Failure, Logic};
-use crate::parts::{any_part, mentions};
 use crate::play::{Now, Player};
 use crate::stored::{Example, Slot, Stored, StoredStep, Wording};
 use crate::trace::{Recorded, Why, Zone};
@@ -19,12 +18,12 @@ use bir_model::RunId;
 use bir_model::scenario::{Mark, StepEdits};
 use bir_plan::effect::Effect;
 use bir_plan::emit::NOW;
-use bir_plan::expr::{EvalError, Expr, Scope, eval};
+use bir_plan::expr::{EvalError, Scope, eval};
 use bir_plan::result;
 use bir_plan::sandbox::{Kind, Sandbox};
 use bir_plan::scenario::Scenario;
-use bir_plan::template::{Confidence, Leaf, Origin, Template};
-use bir_plan::trace::{Call, Output, Trace};
+use bir_plan::template::{Confidence, Origin, Template};
+use bir_plan::trace::{Output, Trace};
 use serde_json::{Map, Value};
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -247,9 +246,9 @@ fn stored(runs: &[Recorded], found: &Calculation, agreeing: &[usize]) -> Result<
             doubt(&mut step.input, &mut leaf.clone());
         }
     }
-    doubt_cut(&mut plan, first);
     if let Some(path) = plan.steps.first().and_then(|step| unexplained(&step.input)) {
-        let why = format!("nothing explains `{path}` of the first call, `{}`", plan.steps[0].tool);
+        let what = if path.is_empty() { "the input".to_owned() } else { format!("`{path}`") };
+        let why = format!("nothing explains {what} of the first call, `{}`", plan.steps[0].tool);
         return Err(unusable(Code::UnexplainedStart, why));
     }
     let steps =
@@ -319,39 +318,6 @@ fn example(plan: &Scenario, found: &Calculation, run: &Recorded, number: usize) 
 /// The way to the first leaf that nothing explains.
 fn unexplained(input: &Template) -> Option<String> {
     input.leaves().into_iter().find(|(_, leaf)| leaf.origin == Origin::Unexplained).map(|(path, _)| path)
-}
-
-/// Takes trust from what was chosen by looking at all of a list of which something was cut off: what is not there might have been chosen.
-fn doubt_cut(plan: &mut Scenario, run: &Recorded) {
-    let cut = |call: &Call| matches!(&call.output, Output::Value { truncated: true, .. });
-    let kept = plan
-        .steps
-        .iter()
-        .zip(&run.trace.calls)
-        .filter(|(_, call)| cut(call))
-        .flat_map(|(step, _)| &step.keeps);
-    let whole = |expr: &Expr| {
-        any_part(expr, &|name, part| match name {
-            "by" => {
-                matches!(part, Value::String(by) if by == "last")
-                    || ["min", "max", "only"].iter().any(|by| part.get(by).is_some())
-            }
-            "len" => true,
-            _ => false,
-        })
-    };
-    let keys: Vec<Expr> =
-        kept.filter(|keep| whole(&keep.expr)).map(|keep| Expr::Kept(keep.key.clone())).collect();
-    if keys.is_empty() {
-        return;
-    }
-    let doubted = |leaf: &Leaf| keys.iter().any(|key| mentions(&leaf.expr, key));
-    for step in &mut plan.steps {
-        let leaves: Vec<bool> = step.input.leaves().into_iter().map(|(_, leaf)| doubted(leaf)).collect();
-        for (number, _) in leaves.iter().enumerate().filter(|(_, doubted)| **doubted) {
-            doubt(&mut step.input, &mut number.clone());
-        }
-    }
 }
 
 /// Takes trust from the leaf of that number; counts it down on the way.
