@@ -203,6 +203,9 @@ fn infer(runs: &Arc<Vec<Recorded>>, until: Instant) -> Result<Calculation, Unusa
     if ABANDONED.load(Ordering::Acquire) >= MOST_ABANDONED {
         return Err(unusable(Code::Busy, "earlier calculations have not ended yet; try again later"));
     }
+    if until <= Instant::now() {
+        return Err(over());
+    }
     let (tell, told) = sync_channel(1);
     // 0 running, 1 left alone, 2 ended: whoever comes second settles the count.
     let state = Arc::new(AtomicUsize::new(0));
@@ -287,11 +290,23 @@ fn stored(runs: &[Recorded], found: &Calculation, agreeing: &[usize]) -> Result<
 /// What a scenario calls, in order.
 #[must_use]
 pub fn family(plan: &Scenario) -> String {
-    let name = |server: Option<&str>, tool: &str| match server {
+    joined(plan.steps.iter().map(|step| (step.server.as_deref(), step.tool.as_str())))
+}
+
+fn joined<'a>(tools: impl Iterator<Item = (Option<&'a str>, &'a str)>) -> String {
+    let name = |(server, tool): (Option<&str>, &str)| match server {
         Some(server) => format!("{server}/{tool}"),
         None => tool.to_owned(),
     };
-    plan.steps.iter().map(|step| name(step.server.as_deref(), &step.tool)).collect::<Vec<_>>().join(" > ")
+    tools.map(name).collect::<Vec<_>>().join(" > ")
+}
+
+impl Recorded {
+    /// What the run called, in order: runs of one family may be runs of one scenario.
+    #[must_use]
+    pub fn family(&self) -> String {
+        joined(self.trace.calls.iter().map(|call| (call.server.as_deref(), call.tool.as_str())))
+    }
 }
 
 /// A prompt with its words that are parameters; none: which words they are is not known for sure.

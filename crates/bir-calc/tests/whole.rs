@@ -5,6 +5,7 @@
 use bir_calc::calculate::{self, Calculated, Code, calculate};
 use bir_calc::derive::derive;
 use bir_calc::edit::{self, Checker, Pick, Refused, check, check_undo, save, save_undo, undo};
+use bir_calc::predict::{Prediction, predict};
 use bir_calc::rehearse::{Values, rehearse};
 use bir_calc::trace::{Recorded, Tools};
 use bir_calc::{Logic, Stored};
@@ -236,6 +237,30 @@ fn a_prompt_is_read_or_what_is_missing_is_named() {
     let begun = Instant::now();
     assert!(!derive(&stored, &"Find a room ".repeat(20_000), &clock()).derived);
     assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn what_a_model_did_by_itself_was_foretold_or_not() {
+    let stored = two().stored;
+    assert_eq!(predict(&stored, &room("Bern", 445_566, 2, 9), None), Prediction::True);
+    assert_eq!(room("Bern", 445_566, 2, 9).family(), stored.family);
+    // Another offer than the one of the search.
+    let mut other = room("Bern", 445_566, 2, 9);
+    other.trace.calls[2].input = json!({"offer": 1});
+    let Prediction::False { step: 2, differs } = predict(&stored, &other, None) else { panic!("foretold") };
+    assert_eq!(differs[0].path, "offer");
+    let mut shorter = room("Bern", 445_566, 2, 9);
+    shorter.trace.calls.pop();
+    assert_eq!(predict(&stored, &shorter, None), Prediction::False { step: 2, differs: Vec::new() });
+    let mut longer = room("Bern", 445_566, 2, 9);
+    longer.trace.calls.push(longer.trace.calls[0].clone());
+    assert_eq!(predict(&stored, &longer, None), Prediction::False { step: 3, differs: Vec::new() });
+    let mut said = room("Bern", 445_566, 2, 9);
+    said.trace.prompt = "What is the weather in Bern?".into();
+    assert!(matches!(predict(&stored, &said, None), Prediction::Unread(_)));
+    let mut empty = room("Bern", 445_566, 2, 9);
+    empty.trace.calls[0].output = bir_plan::trace::Output::Text { text: "none".into(), truncated: false };
+    assert!(matches!(predict(&stored, &empty, None), Prediction::HandedOver(why) if why.code == "absent"));
 }
 
 #[test]
