@@ -1,7 +1,7 @@
 //! The values of a scenario's parameters for another prompt: words of that prompt or their normal forms, never a guess.
 //!
 //! A target that the prompt does not say is missing, and nothing runs. A setting that it does not mention is what it was in the
-//! recording; one that it mentions and that cannot be read is missing like a target.
+//! recording; one that it mentions and that cannot be read is missing like a target. Of a prompt that is not read at all everything is missing.
 
 use crate::stored::Stored;
 use bir_entity::{Clock, Vocabulary};
@@ -10,7 +10,7 @@ use bir_match::{Answer, Matcher, Veto};
 use bir_model::Usd;
 use bir_model::scenario::Derived;
 use bir_plan::param::{Param, Reading, Role};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// A prompt of more bytes is not read.
 const LONGEST: usize = 100 * 1024;
@@ -23,10 +23,6 @@ pub fn derive(stored: &Stored, prompt: &str, clock: &Clock) -> Derived {
     }
     if prompt.trim() == stored.plan.prompt.trim() {
         return again(stored, clock);
-    }
-    if stored.plan.params.is_empty() {
-        let why = "the scenario has no parameters, and the prompt is not the one that it was recorded with";
-        return nothing(stored, why);
     }
     let matcher = Matcher::new(vec![stored.known("it")], clock);
     let answer = matcher.ask(prompt, clock, &Vocabulary::default());
@@ -117,21 +113,10 @@ fn assemble(stored: &Stored, found: Vec<Option<Value>>, unread: &[String]) -> De
     out
 }
 
-/// Nothing was read: settings stand on their samples, and every target is missing.
+/// Nothing was read. Nobody knows whether the prompt mentions a setting, so that is missing too.
 fn nothing(stored: &Stored, why: &str) -> Derived {
-    let mut out = Derived { reason: Some(why.to_owned()), ..Derived::default() };
-    let mut params = Map::new();
-    for param in &stored.plan.params {
-        match param.role {
-            Role::Target => out.missing.push(param.name.clone()),
-            Role::Setting => {
-                params.insert(param.name.clone(), param.sample.clone());
-                out.sampled.push(param.name.clone());
-            }
-        }
-    }
-    out.params = params;
-    out
+    let missing = stored.plan.params.iter().map(|param| param.name.clone()).collect();
+    Derived { missing, reason: Some(why.to_owned()), ..Derived::default() }
 }
 
 /// The values of the recording.

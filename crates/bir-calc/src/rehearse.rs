@@ -34,9 +34,10 @@ pub fn rehearse(stored: &Stored, values: Values<'_>, logic: Option<Logic<'_>>) -
     let Some(clock) = clock else {
         return stopped(derived, "unreadable", "the time of the recording cannot be read");
     };
-    if !derived.missing.is_empty() {
+    let unread = matches!(values, Values::Prompt { .. }) && !derived.derived;
+    if unread || !derived.missing.is_empty() {
         let why = derived.reason.clone().unwrap_or_else(|| derived.missing.join(", "));
-        return stopped(derived, "missing_target", &why);
+        return stopped(derived, if unread { "unread" } else { "missing_target" }, &why);
     }
     let player = Player::new(stored, logic, &clock);
     let (played, kept) = player.play(&derived.params, false);
