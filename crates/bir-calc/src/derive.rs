@@ -128,3 +128,123 @@ pub fn recorded(stored: &Stored) -> Derived {
         ..Derived::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stored::{Example, Slot, Wording};
+    use bir_entity::Kind;
+    use bir_match::{Difference, Given};
+    use bir_model::scenario::Level;
+    use bir_plan::scenario::Scenario;
+    use serde_json::json;
+
+    fn clock() -> Clock {
+        Clock { now: "2026-12-04T10:00[Europe/Berlin]".parse().unwrap() }
+    }
+
+    /// "Rome" is a target, "tomorrow" a setting.
+    fn stored(prompt: &str) -> Stored {
+        let param = |name: &str, words: &str, reading: Reading, role: Role, sample: Value| {
+            let at = prompt.find(words)?;
+            let spans = std::iter::once(at..at + words.len()).collect();
+            Some(Param { name: name.into(), spans, reading, role, sample })
+        };
+        let params: Vec<Param> = [
+            param("city", "Rome", Reading::Text, Role::Target, json!("Rome")),
+            param("day", "tomorrow", Reading::Normal(Kind::Date), Role::Setting, json!("2026-12-01")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let slots =
+            params.iter().enumerate().map(|(param, p)| Slot { span: p.spans[0].clone(), param }).collect();
+        Stored {
+            wording: Wording {
+                recorded_at: "2026-11-30T10:00:00+01:00[Europe/Berlin]".into(),
+                zone_assumed: false,
+                examples: vec![Example { text: prompt.into(), slots }],
+            },
+            plan: Scenario { prompt: prompt.into(), params, steps: Vec::new(), runs: 1 },
+            intent: String::new(),
+            family: "x".into(),
+            steps: Vec::new(),
+            level: Level::L0,
+            level_reason: String::new(),
+        }
+    }
+
+    fn answer(values: &[(usize, Value)], missing: &[&str]) -> Answer {
+        let given =
+            |(place, value): &(usize, Value)| Given { place: *place, span: 0..1, value: value.clone() };
+        Answer {
+            scenario: Some(0),
+            values: values.iter().map(given).collect(),
+            missing: missing.iter().map(|name| (*name).to_owned()).collect(),
+            difference: Some(Difference::Known),
+            confidence: 0.99,
+            weight: 50.0,
+            doubt: 0.0,
+            shown: 9,
+            veto: None,
+            nearest: None,
+        }
+    }
+
+    #[test]
+    fn a_target_has_to_be_said_and_a_setting_need_not() {
+        let stored = stored("The weather in Rome tomorrow");
+        let (city, day) = ((0, json!("Oslo")), (1, json!("2026-12-05")));
+        for (values, unread, missing, sampled) in [
+            (vec![city.clone(), day.clone()], vec![], vec![], vec![]),
+            (vec![city.clone()], vec![], vec![], vec!["day"]),
+            (vec![day.clone()], vec![], vec!["city"], vec![]),
+            (vec![], vec![], vec!["city"], vec!["day"]),
+            // It is mentioned, and nobody knows as what.
+            (vec![city.clone()], vec!["day"], vec!["day"], vec![]),
+            (vec![city.clone(), day], vec!["day"], vec!["day"], vec![]),
+            (vec![city, (9, json!("x"))], vec![], vec![], vec!["day"]),
+        ] {
+            let derived = of_answer(&stored, &answer(&values, &unread));
+            assert_eq!(
+                (derived.missing.clone(), derived.sampled.clone()),
+                (owned(&missing), owned(&sampled)),
+                "{derived:?}"
+            );
+            assert!(derived.derived && derived.reason.is_some() == !missing.is_empty());
+        }
+        for not in [
+            Answer { scenario: None, ..answer(&[], &[]) },
+            Answer { veto: Some(Veto::Typed), ..answer(&[], &[]) },
+            Answer { confidence: 0.2, ..answer(&[], &[]) },
+        ] {
+            let derived = of_answer(&stored, &not);
+            assert!(
+                !derived.derived && derived.missing == ["city", "day"] && derived.params.is_empty(),
+                "{derived:?}"
+            );
+        }
+    }
+
+    fn owned(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn the_same_words_mean_the_day_on_which_they_are_said() {
+        let derived =
+            derive(&stored("The weather in Rome tomorrow"), " The weather in Rome tomorrow\n", &clock());
+        assert_eq!(Value::from(derived.params), json!({"city": "Rome", "day": "2026-12-05"}));
+        assert!(derived.missing.is_empty() && derived.derived);
+    }
+
+    #[test]
+    fn without_parameters_the_same_words_are_needed() {
+        let stored = stored("Show all open tickets");
+        for (prompt, read) in [("Show all open tickets", true), ("Show all open orders", false), ("", false)]
+        {
+            let derived = derive(&stored, prompt, &clock());
+            assert_eq!((derived.derived, derived.params.len()), (read, 0), "{prompt}: {derived:?}");
+        }
+    }
+}
