@@ -269,7 +269,8 @@ fn stored(runs: &[Recorded], found: &Calculation, agreeing: &[usize]) -> Result<
             },
             reasoning: facts.context.as_deref().map(|text| text.chars().take(REASONING).collect()),
         });
-    let steps = steps.collect();
+    let mut steps: Vec<StoredStep> = steps.collect();
+    note_left_out(first, &mut steps);
     let standing = Standing::new(u32::try_from(agreeing.len()).unwrap_or(u32::MAX));
     let examples = agreeing.iter().filter_map(|n| example(&plan, found, runs.get(*n)?, *n)).collect();
     Ok(Stored {
@@ -285,6 +286,28 @@ fn stored(runs: &[Recorded], found: &Calculation, agreeing: &[usize]) -> Result<
         level_reason: standing.reason().to_owned(),
         plan,
     })
+}
+
+/// Says beside the steps which writes of the run are none of the scenario: what failed or was refused is not done again, and that is not
+/// kept quiet.
+fn note_left_out(run: &Recorded, steps: &mut [StoredStep]) {
+    for call in run.apart.iter().filter(|call| call.effect != Effect::Read) {
+        let how = match call.why {
+            Why::Own => continue,
+            Why::Refused => "was refused",
+            Why::Failed => "gave an error",
+            Why::Abandoned => "has no end",
+        };
+        let next = run.calls.iter().position(|facts| facts.row > call.row);
+        let place = if next.is_some() { "before" } else { "after" };
+        let Some(step) = next.or(steps.len().checked_sub(1)).and_then(|n| steps.get_mut(n)) else { return };
+        let note = format!("({place} it `{}` {how}, and is not done again)", call.tool);
+        step.reasoning = Some(match step.reasoning.take() {
+            Some(text) if text.len() < 4 * REASONING => format!("{text} {note}"),
+            Some(text) => text,
+            None => note,
+        });
+    }
 }
 
 /// What a scenario calls, in order.

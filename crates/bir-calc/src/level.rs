@@ -53,8 +53,8 @@ pub enum Event {
     Rejected,
     /// Its owner lets it run so far.
     Allowed(Level),
-    /// It was calculated anew.
-    Recalculated {
+    /// It was calculated anew, from so many runs.
+    Changed {
         /// The runs that agree with what it is now.
         agreeing: u32,
     },
@@ -92,7 +92,7 @@ impl Standing {
                 Self { level: self.level.min(allowed), allowed, ..self }.promoted()
             }
             // What was allowed was allowed for what it was.
-            Event::Recalculated { agreeing } => Self::new(agreeing),
+            Event::Changed { agreeing } => Self::new(agreeing),
             Event::Edited { forced: true } => Self::new(0),
             Event::Edited { forced: false } => Self { level: self.level.min(Level::L1), ..Self::new(1) },
         }
@@ -179,8 +179,8 @@ mod tests {
             (standing(L0, 1, 2, L1), Event::PredictionFalse, standing(L0, 0, 0, L1)),
             (standing(L1, 2, 0, L1), Event::RunDisagreed, standing(L0, 0, 0, L1)),
             (standing(L0, 0, 2, L1), Event::PredictionTrue, standing(L1, 0, 3, L1)),
-            (standing(L3, 9, 0, L3), Event::Recalculated { agreeing: 1 }, standing(L0, 1, 0, L1)),
-            (standing(L0, 0, 0, L1), Event::Recalculated { agreeing: 2 }, standing(L1, 2, 0, L1)),
+            (standing(L3, 9, 0, L3), Event::Changed { agreeing: 1 }, standing(L0, 1, 0, L1)),
+            (standing(L0, 0, 0, L1), Event::Changed { agreeing: 2 }, standing(L1, 2, 0, L1)),
             // Its owner's word for its writes was for what it was.
             (standing(L3, 9, 0, L3), Event::Edited { forced: false }, standing(L1, 1, 0, L1)),
             (standing(L0, 1, 2, L1), Event::Edited { forced: false }, standing(L0, 1, 0, L1)),
@@ -232,7 +232,7 @@ mod tests {
             Just(Event::StepFailed),
             Just(Event::Rejected),
             prop::sample::select(Level::ALL).prop_map(Event::Allowed),
-            (0..4_u32).prop_map(|agreeing| Event::Recalculated { agreeing }),
+            (0..4_u32).prop_map(|agreeing| Event::Changed { agreeing }),
             any::<bool>().prop_map(|forced| Event::Edited { forced }),
         ]
     }
@@ -246,7 +246,7 @@ mod tests {
             for event in all {
                 match event {
                     Event::Allowed(level) => allowed = level,
-                    Event::Recalculated { agreeing } => (allowed, agreed) = (Level::L1, agreeing),
+                    Event::Changed { agreeing } => (allowed, agreed) = (Level::L1, agreeing),
                     Event::Edited { forced } => (allowed, agreed) = (Level::L1, u32::from(!forced)),
                     Event::RunAgreed => agreed += 1,
                     _ => {}

@@ -7,12 +7,13 @@ use bir_calc::derive::derive;
 use bir_calc::edit::{self, Checker, Pick, Refused, check, check_undo, save, save_undo, undo};
 use bir_calc::predict::{Prediction, predict};
 use bir_calc::rehearse::{Values, rehearse};
-use bir_calc::trace::{Recorded, Tools};
+use bir_calc::trace::{Apart, Recorded, Tools, Why};
 use bir_calc::{Logic, Stored};
 use bir_entity::Clock;
 use bir_model::EditId;
 use bir_model::record::{RunStart, Step};
 use bir_model::scenario::{EditAsk, EditEntry, Level, Mark, ProblemKind, Source, Stage, StepEdits, UndoAsk};
+use bir_plan::effect::Effect;
 use bir_plan::sandbox::Sandbox;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -275,6 +276,33 @@ fn one_run_is_no_evidence_for_more_than_steering() {
 }
 
 #[test]
+fn a_write_that_failed_is_left_out_and_said_to_be() {
+    let mut failed = room("Rome", 712_345, 1, 3);
+    let call = |row: u32, tool: &str, why: Why, effect: Effect| Apart {
+        row,
+        server: None,
+        tool: tool.into(),
+        why,
+        effect,
+    };
+    failed.apart = vec![
+        call(1, "book_room", Why::Failed, Effect::Destructive),
+        call(3, "find_more", Why::Failed, Effect::Read),
+        call(90, "send_mail", Why::Refused, Effect::Destructive),
+    ];
+    let reasons: Vec<String> =
+        calculated(vec![failed]).stored.steps.into_iter().map(|step| step.reasoning.unwrap()).collect();
+    assert_eq!(
+        reasons,
+        [
+            "I look it up.",
+            "I look it up. (before it `book_room` gave an error, and is not done again)",
+            "I look it up. (after it `send_mail` was refused, and is not done again)",
+        ]
+    );
+}
+
+#[test]
 fn runs_of_which_nothing_can_be_had_say_why() {
     let code = |run: Recorded| calculate(vec![run], &sandbox(), 1_000, AMPLE).unwrap_err().code;
     assert_eq!(code(run("Find", &[])), Code::NoCalls);
@@ -296,12 +324,12 @@ fn runs_of_which_nothing_can_be_had_say_why() {
     let secret = run("Sign in", &[("find_x", json!({"key": "[redacted:key:0123456789ab]"}), json!({}))]);
     assert_eq!(code(secret), Code::UnexplainedStart);
     let mut unfinished = room("Rome", 712_345, 1, 3);
-    unfinished.apart.push(bir_calc::trace::Apart {
+    unfinished.apart.push(Apart {
         row: 90,
         server: None,
         tool: "send_mail".into(),
-        why: bir_calc::trace::Why::Abandoned,
-        effect: bir_plan::effect::Effect::Destructive,
+        why: Why::Abandoned,
+        effect: Effect::Destructive,
     });
     assert_eq!(code(unfinished), Code::UnfinishedWrite);
     assert_eq!(calculate(Vec::new(), &sandbox(), 1_000, AMPLE).unwrap_err().code, Code::NoCalls);
