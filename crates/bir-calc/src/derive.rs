@@ -211,7 +211,7 @@ mod tests {
                 (owned(&missing), owned(&sampled)),
                 "{derived:?}"
             );
-            assert!(derived.derived && derived.reason.is_some() == !missing.is_empty());
+            assert!(derived.derived && derived.reason.is_some() != missing.is_empty());
         }
         for not in [
             Answer { scenario: None, ..answer(&[], &[]) },
