@@ -1,7 +1,9 @@
 //! The values of a scenario's parameters for another prompt: words of that prompt or their normal forms, never a guess.
 //!
-//! A target that the prompt does not say is missing, and nothing runs. A setting that it does not mention is what it was in the
-//! recording; one that it mentions and that cannot be read is missing like a target. Of a prompt that is not read at all everything is missing.
+//! A target that the prompt does not say is missing, and nothing runs. A setting that it does not mention is what it
+//! was in the
+//! recording; one that it mentions and that cannot be read is missing like a target. Of a prompt that is not read at
+//! all everything is missing.
 
 use crate::stored::Stored;
 use bir_entity::{Clock, Vocabulary};
@@ -29,7 +31,8 @@ pub fn derive(stored: &Stored, prompt: &str, clock: &Clock) -> Derived {
     of_answer(stored, &answer)
 }
 
-/// The values that a match has read already. The answer's places are the scenario's parameters in order, as [`Stored::known`] has them.
+/// The values that a match has read already. The answer's places are the scenario's parameters in order, as
+/// [`Stored::known`] has them.
 #[must_use]
 pub fn of_answer(stored: &Stored, answer: &Answer) -> Derived {
     if answer.scenario.is_none() {

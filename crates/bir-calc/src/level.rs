@@ -124,9 +124,9 @@ impl Standing {
     pub fn reason(&self) -> Reason {
         match self.level {
             Level::L0 if self.agreeing == 1 => {
-                "calculated from one run: a second one that agrees, or three predictions that come true, lets its reads run"
+                "calculated from one run; a second one that agrees, or three predictions that come true, let it read"
             }
-            Level::L0 => "two runs that agree, or three predictions that come true, let its reads run",
+            Level::L0 => "two runs that agree, or three predictions that come true, let it read",
             Level::L1 if self.allowed > Level::L1 => "two runs have to agree before its writes run",
             Level::L1 => "its owner has not allowed writes",
             Level::L2 => "its owner has allowed writes that are as once when done twice",
@@ -135,7 +135,8 @@ impl Standing {
     }
 }
 
-/// What is done with a step. An edited step is as sure as its owner is: its confidence is that of a person's word, and the level decides.
+/// What is done with a step. An edited step is as sure as its owner is: its confidence is that of a person's word, and
+/// the level decides.
 #[must_use]
 pub fn act(level: Level, effect: Effect, confidence: Confidence, mark: Option<Mark>, edited: bool) -> Act {
     if mark.is_some() || (confidence == Confidence::None && !edited) {
@@ -239,7 +240,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_way_leads_to_a_write_without_two_runs_and_the_owner(runs in 0..3_u32, all in prop::collection::vec(events(), 0..40)) {
+        fn no_way_leads_to_a_write_without_two_runs_and_the_owner(
+            runs in 0..3_u32,
+            all in prop::collection::vec(events(), 0..40),
+        ) {
             let mut now = Standing::new(runs);
             // The owner's word, and the runs that agreed, since what the scenario is was last changed.
             let (mut allowed, mut agreed) = (Level::L1, runs);

@@ -1,4 +1,5 @@
-//! Whether a scenario foretold what a model did by itself: a run of the same task, played through the plan afterwards, with its own prompt and its own
+//! Whether a scenario foretold what a model did by itself: a run of the same task, played through the plan afterwards,
+//! with its own prompt and its own
 //! results. Nothing is carried out.
 
 use crate::compare::differences;

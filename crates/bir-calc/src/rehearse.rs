@@ -1,4 +1,5 @@
-//! A dry replay: what would run for a prompt, step by step, against recorded results (seed 02 §8.1: a queue for each tool, drawn in order). Nothing is
+//! A dry replay: what would run for a prompt, step by step, against recorded results (seed 02 §8.1: a queue for each
+//! tool, drawn in order). Nothing is
 //! carried out.
 
 use crate::compare::differences;
@@ -24,7 +25,8 @@ pub enum Values<'a> {
     },
 }
 
-/// Replays a stored scenario. Calculated steps are evaluated natively; without `logic` a step with an edited body hands over.
+/// Replays a stored scenario. Calculated steps are evaluated natively; without `logic` a step with an edited body hands
+/// over.
 #[must_use]
 pub fn rehearse(stored: &Stored, values: Values<'_>, logic: Option<Logic<'_>>) -> Replayed {
     let (derived, clock) = match values {

@@ -1,4 +1,5 @@
-//! What is kept of a calculated scenario: everything that a match, a derivation, a dry replay and an edit need, also when its runs are gone.
+//! What is kept of a calculated scenario: everything that a match, a derivation, a dry replay and an edit need, also
+//! when its runs are gone.
 
 use crate::parts::any_part;
 use bir_entity::Clock;
@@ -195,7 +196,8 @@ impl Stored {
         edited.unwrap_or_else(|| self.calculated(step).0)
     }
 
-    /// The body that makes what later steps need: the edited one, else the calculated one. Empty: there is no such step.
+    /// The body that makes what later steps need: the edited one, else the calculated one. Empty: there is no such
+    /// step.
     #[must_use]
     pub fn output_logic(&self, step: usize) -> String {
         let edited = self.steps.get(step).and_then(|stored| stored.edits.output_logic.clone());
@@ -299,9 +301,19 @@ mod tests {
 
     fn stored() -> Value {
         json!({
-            "plan": {"prompt": "Find Rome", "params": [{"name": "city", "spans": [{"start": 5, "end": 9}], "reading": "text", "role": "target", "sample": "Rome"}],
-                "steps": [{"server": null, "tool": "find", "effect": "read", "input": {"object": [["day", {"leaf": {"expr": {"clock": "date"}, "origin": "clock", "confidence": "medium"}}]]}, "keeps": []}], "runs": 1},
-            "wording": {"recordedAt": "2026-11-30T10:00:00+01:00[Europe/Berlin]", "examples": [{"text": "Find Rome", "slots": [{"span": {"start": 5, "end": 9}, "param": 0}]}]},
+            "plan": {
+                "prompt": "Find Rome",
+                "params": [{"name": "city", "spans": [{"start": 5, "end": 9}], "reading": "text", "role": "target",
+                    "sample": "Rome"}],
+                "steps": [{"server": null, "tool": "find", "effect": "read", "keeps": [], "input": {"object": [
+                    ["day", {"leaf": {"expr": {"clock": "date"}, "origin": "clock", "confidence": "medium"}}]
+                ]}}],
+                "runs": 1
+            },
+            "wording": {
+                "recordedAt": "2026-11-30T10:00:00+01:00[Europe/Berlin]",
+                "examples": [{"text": "Find Rome", "slots": [{"span": {"start": 5, "end": 9}, "param": 0}]}]
+            },
             "intent": "Find {city}", "family": "find", "level": "L0", "levelReason": "",
             "steps": [{"toolName": "find", "recordedInput": {}, "recordedOutput": {}}]
         })

@@ -168,7 +168,8 @@ proptest! {
     #[test]
     fn nothing_is_guessed(prompt in "[ -~äéЖ日]{0,60}") {
         let stored = &*ROOMS;
-        for prompt in [prompt.clone(), format!("Find a room in {prompt} from May 2, 2027 to May 9, 2027."), format!("{prompt} {}", stored.plan.prompt)] {
+        let within = format!("Find a room in {prompt} from May 2, 2027 to May 9, 2027.");
+        for prompt in [prompt.clone(), within, format!("{prompt} {}", stored.plan.prompt)] {
             let derived = derive(stored, &prompt, &clock());
             for param in &stored.plan.params {
                 let missing = derived.missing.contains(&param.name);
@@ -198,7 +199,8 @@ proptest! {
     fn any_body_gets_a_report(input in body(), output in body(), step in 0..2_usize) {
         let program = bir_testkit::bins::bin("bir-sandbox", "bir-sandbox").unwrap();
         let checker = Checker { program: &program, body_ms: 200, budget: Duration::from_secs(30) };
-        let ask = EditAsk { input_logic: Some(input.clone()), output_logic: Some(output.clone()), ..EditAsk::default() };
+        let (input_logic, output_logic) = (Some(input.clone()), Some(output.clone()));
+        let ask = EditAsk { input_logic, output_logic, ..EditAsk::default() };
         let checked = check(&ROOMS, 0, step, &ask, &checker).unwrap();
         prop_assert_eq!(checked.report.ok, checked.report.problems.is_empty());
         prop_assert!(!checked.report.ok && !checked.report.no_change, "{} {}", input, output);

@@ -1,4 +1,5 @@
-//! The whole way of a scenario: recorded, calculated, stored and read again, matched with other words, rehearsed, edited, taken back.
+//! The whole way of a scenario: recorded, calculated, stored and read again, matched with other words, rehearsed,
+//! edited, taken back.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -72,7 +73,8 @@ fn room(city: &str, id: u64, from: u8, to: u8) -> Recorded {
             ("find_city", json!({"query": city}), json!([{"city_id": id, "name": city}])),
             (
                 "search_rooms",
-                json!({"city_id": id.to_string(), "from": format!("2027-05-{from:02}"), "to": format!("2027-05-{to:02}"), "order": "price"}),
+                json!({"city_id": id.to_string(), "from": format!("2027-05-{from:02}"),
+                    "to": format!("2027-05-{to:02}"), "order": "price"}),
                 json!({"rooms": [{"room_id": id * 7, "price": 90}], "offer": id + 3}),
             ),
             ("get_offer", json!({"offer": id + 3}), json!({"price": 90})),
@@ -342,8 +344,13 @@ fn runs_of_which_nothing_can_be_had_say_why() {
 fn a_budget_is_obeyed() {
     let calls: Vec<_> = (0..calculate::MOST_CALLS)
         .map(|n| {
-            let rows: Vec<Value> = (0..400).map(|m| json!({"id": n * 1_000 + m, "name": format!("name {n} {m}"), "at": "2027-05-01"})).collect();
-            ("find_x", json!({"id": (n * 1_000).saturating_sub(999), "q": format!("name {} 3", n.saturating_sub(1)), "page": n}), json!(rows))
+            let rows: Vec<Value> =
+                (0..400).map(|m| json!({"id": n * 1_000 + m, "name": format!("name {n} {m}")})).collect();
+            (
+                "find_x",
+                json!({"id": (n * 1_000).saturating_sub(999), "q": format!("name {n} 3"), "page": n}),
+                json!(rows),
+            )
         })
         .collect();
     let long = run("Find everything that there is", &calls);
@@ -381,7 +388,7 @@ fn a_change_is_judged_by_what_it_does() {
             1,
             ask(
                 Some(&format!(
-                    "return {{ city_id: String(respParams.{key}), from: '2027-05-01', to: params.{to}, order: 'price' }};"
+                    "return {{ city_id: `${{respParams.{key}}}`, from: '2027-05-01', to: params.{to}, order: 'price' }};"
                 )),
                 None,
             ),

@@ -132,9 +132,12 @@ pub struct HandOver {
     pub step_index: Option<u32>,
     /// At what.
     pub stage: Stage,
-    /// A stable word: `unread` (the prompt does not ask for it), `missing_target` (it does not say something that it has to),
-    /// `unexplained` (nothing gives a value), `disagree` (its explanations do), `absent` (what it is made of is not there), `frozen`,
-    /// `redacted` (it would hold a placeholder), `no_output` (no recorded result is left), `logic` (a body failed), `unavailable` (there
+    /// A stable word: `unread` (the prompt does not ask for it), `missing_target` (it does not say something that it
+    /// has to),
+    /// `unexplained` (nothing gives a value), `disagree` (its explanations do), `absent` (what it is made of is not
+    /// there), `frozen`,
+    /// `redacted` (it would hold a placeholder), `no_output` (no recorded result is left), `logic` (a body failed),
+    /// `unavailable` (there
     /// is no sandbox), `budget`, `unreadable` (the scenario itself).
     pub code: String,
     /// In words.
