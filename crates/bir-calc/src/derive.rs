@@ -180,17 +180,14 @@ mod tests {
     fn answer(values: &[(usize, Value)], missing: &[&str]) -> Answer {
         let given =
             |(place, value): &(usize, Value)| Given { place: *place, span: 0..1, value: value.clone() };
+        let nothing = Matcher::new(Vec::new(), &clock()).ask("", &clock(), &Vocabulary::default());
         Answer {
             scenario: Some(0),
             values: values.iter().map(given).collect(),
             missing: missing.iter().map(|name| (*name).to_owned()).collect(),
             difference: Some(Difference::Known),
             confidence: 0.99,
-            weight: 50.0,
-            doubt: 0.0,
-            shown: 9,
-            veto: None,
-            nearest: None,
+            ..nothing
         }
     }
 
