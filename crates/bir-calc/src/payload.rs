@@ -99,6 +99,7 @@ pub fn matched(
         similarity,
         execution_ticket: ticket.filter(|_| scenario.is_some()),
         scenario: scenario.map(|(_, stored, revision)| stored.payload(revision)),
+        derived: None,
         iterations,
         decision: None,
         why: None,

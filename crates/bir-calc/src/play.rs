@@ -63,7 +63,8 @@ impl<'a> Player<'a> {
         Self { stored, edits, logic, now: Now::of(clock) }
     }
 
-    /// Plays it. `through`: a step that hands over does not end it; what is recorded stands in, and its mark counts for nothing.
+    /// Plays it. `through`: a step that hands over does not end it; what is recorded stands in, and its mark counts for
+    /// nothing.
     pub(crate) fn play(
         &self,
         params: &Map<String, Value>,
@@ -105,7 +106,7 @@ impl<'a> Player<'a> {
     }
 
     /// Why a frozen step is not carried out.
-    fn mark(&self, step: usize) -> Option<HandOver> {
+    pub(crate) fn mark(&self, step: usize) -> Option<HandOver> {
         match self.edit(step)?.mark? {
             Mark::ByHand => {
                 Some(hand_over(step, Stage::Input, "frozen", "its owner has frozen this step".into()))

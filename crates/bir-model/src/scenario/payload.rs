@@ -1,5 +1,6 @@
 //! The answer to a run that began: whether its prompt asks for what a scenario does (seed 02 §2).
 
+use super::replay::Derived;
 use super::view::{Effect, Level, Mark, ScenarioState};
 use crate::{RunId, ScenarioId, TicketId};
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,9 @@ pub struct Matched {
     pub execution_ticket: Option<TicketId>,
     /// The scenario, where one is ready.
     pub scenario: Option<Payload>,
+    /// The values of its parameters for this prompt, where it was read already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub derived: Option<Derived>,
     /// So many runs asked for it, this one included.
     #[serde(default)]
     pub iterations: u64,
@@ -62,7 +66,8 @@ pub struct Payload {
     pub response_params_logic: String,
     /// Its steps, in order.
     pub steps: Vec<PayloadStep>,
-    /// The plan (`bir_plan::Scenario`), for steps whose logic is the calculated one: those are evaluated without JavaScript.
+    /// The plan (`bir_plan::Scenario`), for steps whose logic is the calculated one: those are evaluated without
+    /// JavaScript.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Value>,
 }
