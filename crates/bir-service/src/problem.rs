@@ -172,6 +172,9 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Conflict(what) => Self::new(Code::Conflict, format!("{what} exists already")),
+            error @ StoreError::Revision { .. } => Self::new(Code::RevisionConflict, error.to_string()),
+            error @ StoreError::Taken { .. } => Self::new(Code::Conflict, error.to_string()),
+            error @ StoreError::Refused(_) => Self::new(Code::Invalid, error.to_string()),
             StoreError::Cursor => Self::new(
                 Code::BadCursor,
                 "the cursor does not belong to this list; leave it out to begin again",

@@ -1,5 +1,6 @@
 //! What an operator decides, and the limits.
 
+use bir_calc::book::Prices;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -143,6 +144,8 @@ pub struct Settings {
     pub edit_budget: Duration,
     /// `bir-sandbox`, which evaluates edited logic. None: nothing edited is checked or run here.
     pub sandbox: Option<PathBuf>,
+    /// What tokens cost.
+    pub prices: Prices,
     /// Limits.
     pub limits: Limits,
 }
@@ -165,6 +168,7 @@ impl Settings {
             logic_timeout: Duration::from_secs(1),
             edit_budget: Duration::from_secs(5),
             sandbox: None,
+            prices: Prices::packaged().unwrap_or_default(),
             password_kib: argon2::Params::DEFAULT_M_COST,
             limits: Limits::default(),
         }

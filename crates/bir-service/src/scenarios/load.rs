@@ -173,3 +173,9 @@ pub(crate) fn standing(row: &ScenarioSummary, agreeing: u32) -> level::Standing 
     use bir_model::scenario::Level;
     level::Standing { level: row.level, agreeing, predicted: 0, allowed: row.level.max(Level::L1) }
 }
+
+/// Whether there is such a scenario of theirs.
+pub(crate) async fn there(state: &State, who: &View, id: ScenarioId) -> Result<(), Problem> {
+    let found = state.store.scenario(who, id).await?;
+    found.map(|_| ()).ok_or_else(|| Problem::not_found("scenario"))
+}

@@ -3,6 +3,7 @@
 use crate::problem::{Code, Problem};
 use crate::settings::Settings;
 use crate::state::State;
+use bir_calc::edit::Checker;
 use bir_calc::{Logic, Stored};
 use bir_plan::sandbox::Sandbox;
 use std::path::PathBuf;
@@ -10,9 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Workers for checks and dry replays, and for calculations.
-const CHECKS: usize = 2;
+/// Workers for dry replays and for calculations, and checks at once, each of which has its own.
+const REPLAYS: usize = 2;
 const CALCULATIONS: usize = 2;
+const CHECKS: usize = 2;
 /// A request waits so long for a worker.
 const WAIT: Duration = Duration::from_secs(10);
 
@@ -39,11 +41,7 @@ impl Workers {
 
     /// One that nobody uses. Nothing is started yet: that comes with the first body.
     pub(crate) async fn take(&self) -> Result<Worker, Problem> {
-        let turn = tokio::time::timeout(WAIT, self.turns.clone().acquire_owned()).await;
-        let Ok(Ok(turn)) = turn else {
-            let busy = "too many bodies of logic are evaluated now; try again in a moment";
-            return Err(Problem::new(Code::LogicSandboxUnavailable, busy).after(5));
-        };
+        let turn = wait(&self.turns).await?;
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         // Without a program whatever is evaluated says that there is none.
         let sandbox = idle.unwrap_or_else(|| Sandbox::new(self.program.clone().unwrap_or_default()));
@@ -72,14 +70,21 @@ impl Drop for Worker {
 /// All workers.
 #[derive(Debug)]
 pub(crate) struct Sandboxes {
-    pub(crate) checks: Workers,
+    /// For dry replays.
+    replays: Workers,
     pub(crate) calculations: Workers,
+    /// Checks at once.
+    checks: Arc<Semaphore>,
 }
 
 impl Sandboxes {
     pub(crate) fn new(settings: &Settings) -> Self {
         let program = || settings.sandbox.clone();
-        Self { checks: Workers::new(program(), CHECKS), calculations: Workers::new(program(), CALCULATIONS) }
+        Self {
+            replays: Workers::new(program(), REPLAYS),
+            calculations: Workers::new(program(), CALCULATIONS),
+            checks: Arc::new(Semaphore::new(CHECKS)),
+        }
     }
 }
 
@@ -99,8 +104,8 @@ pub(crate) async fn with<T: Send + 'static>(
     stored: Stored,
     act: impl FnOnce(&Stored, Option<Logic<'_>>) -> T + Send + 'static,
 ) -> Result<T, Problem> {
-    let edited = stored.has_edits() && state.sandboxes.checks.is_there();
-    let worker = if edited { Some(state.sandboxes.checks.take().await?) } else { None };
+    let edited = stored.has_edits() && state.sandboxes.replays.is_there();
+    let worker = if edited { Some(state.sandboxes.replays.take().await?) } else { None };
     let (ms, budget) = (body_ms(state), state.settings.edit_budget);
     let acting = tokio::task::spawn_blocking(move || {
         let sandbox = worker.as_ref().and_then(Worker::sandbox);
@@ -109,21 +114,34 @@ pub(crate) async fn with<T: Send + 'static>(
     acting.await.map_err(|error| broke(&error))
 }
 
-/// Does something that cannot be done without a worker.
-pub(crate) async fn within<T: Send + 'static>(
+/// Checks a change, in workers of its own.
+pub(crate) async fn check<T: Send + 'static>(
     state: &State,
     stored: Stored,
-    act: impl FnOnce(&Stored, Logic<'_>) -> T + Send + 'static,
+    act: impl FnOnce(&Stored, &Checker<'_>) -> T + Send + 'static,
 ) -> Result<T, Problem> {
-    if !state.sandboxes.checks.is_there() {
+    let sandboxes = &state.sandboxes;
+    if !sandboxes.replays.is_there() {
         return Err(unavailable());
     }
-    let worker = state.sandboxes.checks.take().await?;
-    let (ms, budget) = (body_ms(state), state.settings.edit_budget);
+    let turn = wait(&sandboxes.checks).await?;
+    let program = state.settings.sandbox.clone().unwrap_or_default();
+    let (body_ms, budget) = (body_ms(state), state.settings.edit_budget);
     let acting = tokio::task::spawn_blocking(move || {
-        worker.sandbox().map(|sandbox| act(&stored, Logic::new(sandbox, ms, budget)))
+        let _turn = turn;
+        act(&stored, &Checker { program: &program, body_ms, budget })
     });
-    acting.await.map_err(|error| broke(&error))?.ok_or_else(unavailable)
+    acting.await.map_err(|error| broke(&error))
+}
+
+async fn wait(turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Problem> {
+    match tokio::time::timeout(WAIT, turns.clone().acquire_owned()).await {
+        Ok(Ok(turn)) => Ok(turn),
+        _ => {
+            let busy = "too many bodies of logic are evaluated now; try again in a moment";
+            Err(Problem::new(Code::LogicSandboxUnavailable, busy).after(5))
+        }
+    }
 }
 
 /// There is no program that evaluates.
