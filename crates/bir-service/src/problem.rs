@@ -174,7 +174,7 @@ impl From<StoreError> for Problem {
             StoreError::Conflict(what) => Self::new(Code::Conflict, format!("{what} exists already")),
             error @ StoreError::Revision { .. } => Self::new(Code::RevisionConflict, error.to_string()),
             error @ StoreError::Taken { .. } => Self::new(Code::Conflict, error.to_string()),
-            error @ StoreError::Refused(_) => Self::new(Code::Invalid, error.to_string()),
+            StoreError::Refused(why) => Self::new(Code::Invalid, why),
             StoreError::Cursor => Self::new(
                 Code::BadCursor,
                 "the cursor does not belong to this list; leave it out to begin again",
