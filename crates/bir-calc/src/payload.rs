@@ -100,6 +100,7 @@ pub fn matched(
         execution_ticket: ticket.filter(|_| scenario.is_some()),
         scenario: scenario.map(|(_, stored, revision)| stored.payload(revision)),
         iterations,
+        derived: None,
         decision: None,
         why: None,
     }

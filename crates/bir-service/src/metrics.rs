@@ -172,7 +172,11 @@ impl Metrics {
             calculations.clone(),
         );
         let waiting = Gauge::default();
-        registry.register("bir_calculations_waiting", "Runs that wait for their calculation", waiting.clone());
+        registry.register(
+            "bir_calculations_waiting",
+            "Runs that wait for their calculation",
+            waiting.clone(),
+        );
         let builds = http_histogram();
         registry.register_with_unit(
             "bir_matcher_build_duration",

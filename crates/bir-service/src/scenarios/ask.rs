@@ -66,10 +66,17 @@ fn against(veto: Veto) -> String {
         Veto::Word(class) => format!(
             "a value of the prompt holds a word ({class:?}) that makes the request another one than the recorded, or may"
         ),
-        Veto::Typed => "a value of the prompt mentions a date, number or address in a way that no recorded value does".into(),
-        Veto::Fixed => "a value of the prompt holds words that the recorded prompts use for something else".into(),
+        Veto::Typed => {
+            "a value of the prompt mentions a date, number or address in a way that no recorded value does"
+                .into()
+        }
+        Veto::Fixed => {
+            "a value of the prompt holds words that the recorded prompts use for something else".into()
+        }
         Veto::Closed => "a parameter always had one of a few values, and this is none of them".into(),
-        Veto::First => "the prompt begins with words that may be a verb, and no recorded prompt does so".into(),
+        Veto::First => {
+            "the prompt begins with words that may be a verb, and no recorded prompt does so".into()
+        }
         Veto::Written => "a value is written in small letters, as no recorded one is".into(),
         Veto::Empty => "a value has no word of its own".into(),
         Veto::Divided => "a sign divides a value, so that it may be two".into(),
@@ -79,9 +86,13 @@ fn against(veto: Veto) -> String {
 fn difference(difference: Difference) -> (&'static str, &'static str) {
     match difference {
         Difference::Same => ("same", "it differs from a recorded prompt in nothing that counts"),
-        Difference::Known => ("values", "it differs from a recorded prompt in values that were recorded before"),
+        Difference::Known => {
+            ("values", "it differs from a recorded prompt in values that were recorded before")
+        }
         Difference::Values => ("values", "it differs from a recorded prompt in values alone"),
-        Difference::Joined => ("joined", "its words come from several recorded prompts, and its values were recorded before"),
+        Difference::Joined => {
+            ("joined", "its words come from several recorded prompts, and its values were recorded before")
+        }
         Difference::Loose => ("joined", "its words come from several recorded prompts"),
     }
 }
@@ -111,14 +122,17 @@ async fn answer(state: &State, who: &View, question: Question, end: Instant) -> 
     let told = match state.matchers.ask(state, who, question, end).await {
         Asked::Told(told) => told,
         Asked::NotInTime => return not_in_time(end.saturating_duration_since(Instant::now())),
-        Asked::TooLong => return Said::declined("too_long", "the prompt is longer than what is compared, 32 KiB"),
+        Asked::TooLong => {
+            return Said::declined("too_long", "the prompt is longer than what is compared, 32 KiB");
+        }
         Asked::Nothing => {
             return Said::declined("nothing_recorded", "no scenario of this project is ready");
         }
     };
     let Some(id) = told.scenario else {
         if let Some(run) = told.plain {
-            let mut said = Said::declined("same", "the same was asked before, and that run has no scenario yet");
+            let mut said =
+                Said::declined("same", "the same was asked before, and that run has no scenario yet");
             (said.plain, said.told) = (Some(run), Some(told));
             return said;
         }
@@ -201,7 +215,9 @@ async fn evidence(state: &State, who: &View, whole: &Whole) -> Evidence {
         match execution.report.outcome {
             Outcome::SteeredFull => evidence.of += 1,
             Outcome::Diverged => evidence = evidence.and(Evidence { wrong: 1, of: 1 }),
-            Outcome::FellBack | Outcome::Failed if failed => evidence = evidence.and(Evidence { wrong: 1, of: 1 }),
+            Outcome::FellBack | Outcome::Failed if failed => {
+                evidence = evidence.and(Evidence { wrong: 1, of: 1 })
+            }
             Outcome::FellBack | Outcome::Failed | Outcome::NotSteered => {}
         }
     }
@@ -211,7 +227,8 @@ async fn evidence(state: &State, who: &View, whole: &Whole) -> Evidence {
 /// What a run that begins is answered. The run is in the store already; whatever fails here, nothing matched.
 pub(crate) async fn of_run(state: &State, who: &View, run: &RunStart) -> Option<Matched> {
     let prompt = run.input.clone().filter(|prompt| !prompt.trim().is_empty())?;
-    let question = Question { prompt: prompt.clone(), project: run.project.clone(), clock: when::of_run(run) };
+    let question =
+        Question { prompt: prompt.clone(), project: run.project.clone(), clock: when::of_run(run) };
     let began = Instant::now();
     let budget = state.settings.match_budget;
     let said = self::question(state, who, question, budget).await;
@@ -225,7 +242,8 @@ pub(crate) async fn of_run(state: &State, who: &View, run: &RunStart) -> Option<
     let ask = Match { run: Some(run.id), prompt: Some(prompt) };
     let left = budget.saturating_sub(began.elapsed());
     // A ticket is made even where the budget is nearly over, since the match is known: at least so long it may take.
-    let ticket = tokio::time::timeout(left.max(TICKET), state.store.issue_ticket(who, whole.id(), &ask)).await;
+    let ticket =
+        tokio::time::timeout(left.max(TICKET), state.store.issue_ticket(who, whole.id(), &ask)).await;
     let ticket = match ticket {
         Ok(Ok(Some(ticket))) => ticket,
         Ok(Ok(None)) => return None,
@@ -277,8 +295,15 @@ pub(crate) async fn ask(
     let said = self::question(&state, &who, question, ASKED).await;
     let nearest = said.told.as_ref().and_then(|told| told.nearest.clone());
     let took_us = u64::try_from(said.took.as_micros()).unwrap_or(u64::MAX);
-    let mut answer =
-        MatchSaid { decision: said.decision, code: said.code.to_owned(), why: said.why, matched: None, steps: vec![], nearest, took_us };
+    let mut answer = MatchSaid {
+        decision: said.decision,
+        code: said.code.to_owned(),
+        why: said.why,
+        matched: None,
+        steps: vec![],
+        nearest,
+        took_us,
+    };
     if let Some(run) = said.plain {
         answer.matched = Some(payload::matched(run, None, None, None, 1));
     }
@@ -330,7 +355,8 @@ pub(crate) async fn replay(
 ) -> Result<Response, Problem> {
     let limits = &state.settings.limits;
     let bytes = body::read(body, limits.body_bytes, limits.body_idle).await?;
-    let ask: ReplayAsk = if bytes.trim_ascii().is_empty() { ReplayAsk::default() } else { json::parse(&bytes)? };
+    let ask: ReplayAsk =
+        if bytes.trim_ascii().is_empty() { ReplayAsk::default() } else { json::parse(&bytes)? };
     let whole = load::whole(&state, &caller.view(), scenario_id(&id)?).await?;
     let stored = whole.ready()?.clone();
     let clock = when::at(ask.now.unwrap_or_else(|| state.clock.now()), ask.time_zone.as_deref())?;

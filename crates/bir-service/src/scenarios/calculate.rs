@@ -194,7 +194,14 @@ async fn runs_of(state: &State, who: &View, whole: &Whole) -> Result<Vec<Scenari
         && let Some(detail) = state.store.run(who, run).await?
     {
         let (started_at, ended_at) = (detail.summary.started_at, detail.summary.ended_at);
-        source = Some(ScenarioRun { run, role: RunRole::Source, gone: false, started_at, ended_at, metrics: None });
+        source = Some(ScenarioRun {
+            run,
+            role: RunRole::Source,
+            gone: false,
+            started_at,
+            ended_at,
+            metrics: None,
+        });
     }
     runs.extend(source);
     runs.reverse();
@@ -206,7 +213,10 @@ async fn runs_of(state: &State, who: &View, whole: &Whole) -> Result<Vec<Scenari
 async fn demoted_at(state: &State, who: &View, id: ScenarioId) -> Result<u64, StoreError> {
     let page = Page { limit: TOLD, cursor: None };
     let told = state.store.executions(who, Some(id), &page).await?.executions;
-    Ok(told.iter().find(|one| super::executions::demotes(&one.report).is_some()).map_or(0, |one| one.claimed_at))
+    Ok(told
+        .iter()
+        .find(|one| super::executions::demotes(&one.report).is_some())
+        .map_or(0, |one| one.claimed_at))
 }
 
 fn count(many: usize) -> u32 {
@@ -225,7 +235,8 @@ fn kept(
     (stored.level, stored.level_reason) = (standing.level, standing.reason().to_owned());
     let (plan, steps) = take_apart(&stored)?;
     // What was approved was approved for the writes that it makes.
-    let approved = before.is_some_and(|(whole, _)| whole.row().approved_at.is_some() && same_writes(whole, calculated));
+    let approved =
+        before.is_some_and(|(whole, _)| whole.row().approved_at.is_some() && same_writes(whole, calculated));
     let row = before.map(|(whole, _)| whole.row());
     Ok(NewScenario {
         source_run: row.map_or(Some(first.run), |row| row.source_run.or(Some(first.run))),
@@ -252,13 +263,23 @@ fn same_writes(whole: &Whole, calculated: &Calculated) -> bool {
     let Some(before) = &whole.stored else { return false };
     let writes = |stored: &bir_calc::Stored| {
         let steps = stored.plan.steps.iter().enumerate();
-        steps.filter(|(_, step)| effect(step.effect) != Effect::Read).map(|(n, step)| (n, step.clone())).collect::<Vec<_>>()
+        steps
+            .filter(|(_, step)| effect(step.effect) != Effect::Read)
+            .map(|(n, step)| (n, step.clone()))
+            .collect::<Vec<_>>()
     };
     writes(before) == writes(&calculated.stored)
 }
 
 /// How far a scenario runs after it was calculated anew.
-async fn stands(state: &State, who: &View, whole: &Whole, calculated: &Calculated, runs: &[ScenarioRun], new: Option<RunId>) -> Result<Standing, StoreError> {
+async fn stands(
+    state: &State,
+    who: &View,
+    whole: &Whole,
+    calculated: &Calculated,
+    runs: &[ScenarioRun],
+    new: Option<RunId>,
+) -> Result<Standing, StoreError> {
     let since = demoted_at(state, who, whole.id()).await?;
     let fresh = runs.iter().filter(|run| calculated.agreeing.contains(&run.run) && run.started_at > since);
     let agreeing = count(fresh.count() + usize::from(new.is_some()));
@@ -364,7 +385,13 @@ async fn put(state: &State, who: &View, scenario: &NewScenario, put_as: PutAs) -
 }
 
 /// Nothing can be had of a run: that is kept, so that nobody tries again, and its owner sees why.
-async fn unusable(state: &State, who: &View, start: &RunStart, family: String, why: &str) -> Result<Done, Fault> {
+async fn unusable(
+    state: &State,
+    who: &View,
+    start: &RunStart,
+    family: String,
+    why: &str,
+) -> Result<Done, Fault> {
     let cwd = start.metadata.get("cwd").and_then(serde_json::Value::as_str).map(str::to_owned);
     let scenario = NewScenario {
         source_run: Some(start.id),
@@ -388,7 +415,12 @@ async fn unusable(state: &State, who: &View, start: &RunStart, family: String, w
 }
 
 /// Tries a run with a scenario that calls the same. None: it is another task.
-async fn joined(state: &State, who: &View, id: ScenarioId, new: &Recorded) -> Result<Option<ScenarioId>, Fault> {
+async fn joined(
+    state: &State,
+    who: &View,
+    id: ScenarioId,
+    new: &Recorded,
+) -> Result<Option<ScenarioId>, Fault> {
     for _ in 0..TRIES {
         let Some(whole) = load::find(state, who, id).await? else { return Ok(None) };
         let runs = runs_of(state, who, &whole).await?;
@@ -409,8 +441,8 @@ async fn joined(state: &State, who: &View, id: ScenarioId, new: &Recorded) -> Re
             return Ok(None);
         }
         // As many of the earlier ones as agreed before agree now.
-        let kept_of = calculated.agreeing.iter().filter(|run| before.contains(run)).count();
-        if kept_of < before.len().min(whole.row().calculated_from as usize) {
+        let held = calculated.agreeing.iter().filter(|run| before.contains(run)).count();
+        if held < before.len().min(whole.row().calculated_from as usize) {
             return Ok(None);
         }
         if whole.has_edits() {
@@ -423,7 +455,7 @@ async fn joined(state: &State, who: &View, id: ScenarioId, new: &Recorded) -> Re
             Some(run) => run.role,
             None => RunRole::Example,
         };
-        let scenario = self::kept(&calculated, &first, Some((&whole, standing)), vec![(new.run, role)])?;
+        let scenario = kept(&calculated, &first, Some((&whole, standing)), vec![(new.run, role)])?;
         let put_as = PutAs::Instead { scenario: id, expected_revision: whole.row().revision };
         match put(state, who, &scenario, put_as).await {
             Ok(Done::Ready(id)) => return Ok(Some(id)),
@@ -443,7 +475,14 @@ async fn further(state: &State, who: &View, id: ScenarioId, run: RunId) -> Resul
     }
     // It asked for the same and did it otherwise.
     if let Some(row) = state.store.scenario(who, id).await?.map(|detail| detail.summary) {
-        demote(state, who, &row, Event::RunDisagreed, "the model did the task otherwise when it did it by itself").await?;
+        demote(
+            state,
+            who,
+            &row,
+            Event::RunDisagreed,
+            "the model did the task otherwise when it did it by itself",
+        )
+        .await?;
     }
     Ok(Done::Ready(id))
 }
@@ -501,7 +540,8 @@ async fn anew(state: &State, who: &View, id: ScenarioId, discard: bool) -> Resul
             }
             // What ran until now is not lost because a calculation took too long today.
             Err(reason) if whole.stored.is_some() => {
-                let detail = format!("nothing can be had of its runs now, and it stays as it is: {}", reason.why);
+                let detail =
+                    format!("nothing can be had of its runs now, and it stays as it is: {}", reason.why);
                 return Err(Problem::new(Code::Invalid, detail).into());
             }
             Err(reason) => NewScenario {
@@ -555,7 +595,8 @@ pub(crate) async fn run(
     let belongs = state.store.scenarios_of_runs(&who, &[run]).await?.into_iter().next();
     if let Some(known) = belongs {
         if known.role == RunRole::Replayed && ask.force {
-            let detail = "a scenario ran in this run, so that it says nothing new; recalculate the scenario instead";
+            let detail =
+                "a scenario ran in this run, so that it says nothing new; recalculate the scenario instead";
             return Err(Problem::new(Code::Conflict, detail));
         }
         if ask.force {

@@ -49,7 +49,11 @@ fn refused(refused: Refused) -> Problem {
 async fn asked<T: DeserializeOwned + Default>(state: &State, body: Body) -> Result<T, Problem> {
     let limits = &state.settings.limits;
     let bytes = body::read(body, limits.scenarios.edit_bytes, limits.body_idle).await.map_err(|problem| {
-        if problem.code == Code::TooLarge { Problem { code: Code::PayloadTooLarge, ..problem } } else { problem }
+        if problem.code == Code::TooLarge {
+            Problem { code: Code::PayloadTooLarge, ..problem }
+        } else {
+            problem
+        }
     })?;
     if bytes.trim_ascii().is_empty() { Ok(T::default()) } else { json::parse(&bytes) }
 }
@@ -187,7 +191,8 @@ pub(crate) async fn revert(
     let stored = whole.ready()?.clone();
     let undo = edit::undo(&stored, &history, Pick::Edit(edit)).map_err(refused)?;
     let taken = undo.clone();
-    let checked = logic::check(&state, stored, move |stored, checker| edit::check_undo(stored, &taken, checker));
+    let checked =
+        logic::check(&state, stored, move |stored, checker| edit::check_undo(stored, &taken, checker));
     let report = checked.await?.map_err(refused)?;
     let saved = edit::save_undo(&undo, &report, &ask).map_err(|why| {
         state.metrics.edited("refused");
@@ -236,7 +241,10 @@ pub(crate) async fn approve(
     let changed = state.store.change_scenario(&who, id, &change).await?;
     let changed = changed.ok_or_else(|| Problem::not_found("scenario"))?;
     if changed.approved_at.is_some() == ask.revoke || changed.level != after.level {
-        return Err(Problem::new(Code::RevisionConflict, "the level was changed meanwhile; look at it again"));
+        return Err(Problem::new(
+            Code::RevisionConflict,
+            "the level was changed meanwhile; look at it again",
+        ));
     }
     tracing::info!(target: "scenarios", scenario = %id, level = %changed.level, approved = !ask.revoke, "its owner decided how far it runs");
     json::ok(&load::view(&load::whole(&state, &who, id).await?))

@@ -74,7 +74,9 @@ pub(crate) async fn take(
     let bytes = body::read(body, limits.body_bytes, limits.body_idle).await?;
     let report: ExecutionReport = json::parse(&bytes)?;
     fits(&report)?;
-    let Some(detail) = state.store.scenario(&who, id).await? else { return Err(Problem::not_found("scenario")) };
+    let Some(detail) = state.store.scenario(&who, id).await? else {
+        return Err(Problem::not_found("scenario"));
+    };
     let booked = |recorded, duplicate, saving| ExecutionBooked { recorded, duplicate, saving };
     if says_nothing(&report) {
         state.metrics.executed("nothing", report.outcome);

@@ -44,7 +44,10 @@ impl Whole {
                 Err(Problem::new(Code::ScenarioNotReady, detail).after(1))
             }
             _ => {
-                let why = row.reason.clone().unwrap_or_else(|| "its plan cannot be read; calculate it again".into());
+                let why = row
+                    .reason
+                    .clone()
+                    .unwrap_or_else(|| "its plan cannot be read; calculate it again".into());
                 Err(Problem::new(Code::ScenarioNotReady, format!("the scenario has no plan: {why}")))
             }
         }
@@ -133,7 +136,8 @@ pub(crate) fn take_apart(stored: &Stored) -> Result<(String, Vec<ScenarioStep>),
             recorded_output: text(&std::mem::take(&mut step.recorded_output)),
         });
     }
-    let plan = serde_json::to_string(&bare).map_err(|e| StoreError::Failed(format!("a plan is no JSON: {e}")))?;
+    let plan =
+        serde_json::to_string(&bare).map_err(|e| StoreError::Failed(format!("a plan is no JSON: {e}")))?;
     Ok((plan, steps))
 }
 

@@ -141,8 +141,14 @@ struct Work {
 impl Owner {
     fn new() -> Self {
         let now = Instant::now();
-        let work =
-            Work { busy: false, again: false, looked: None, not_before: now, asked: now, gone: HashSet::new() };
+        let work = Work {
+            busy: false,
+            again: false,
+            looked: None,
+            not_before: now,
+            asked: now,
+            gone: HashSet::new(),
+        };
         Self { ready: watch::Sender::new(None), work: Mutex::new(work) }
     }
 
@@ -231,7 +237,9 @@ impl Matchers {
             Err(_) => return Asked::NotInTime,
         };
         match asked {
-            Asked::Told(told) if told.scenario.is_some_and(|id| owner.work().gone.contains(&id)) => Asked::Nothing,
+            Asked::Told(told) if told.scenario.is_some_and(|id| owner.work().gone.contains(&id)) => {
+                Asked::Nothing
+            }
             other => other,
         }
     }
@@ -249,7 +257,7 @@ impl Matchers {
         held.sort_by_key(|(asked, ..)| *asked);
         let mut bytes: usize = held.iter().map(|(.., bytes)| bytes).sum();
         // The one who asked last keeps theirs: it is within the limit of one person.
-        let last = held.pop();
+        held.pop();
         for (_, key, freed) in held {
             if owners.len() <= limits.matchers && bytes <= limits.matcher_bytes {
                 break;
@@ -257,7 +265,6 @@ impl Matchers {
             owners.remove(&key);
             bytes -= freed;
         }
-        drop(last);
     }
 }
 
@@ -418,7 +425,8 @@ async fn renew(state: &State, who: &View, owner: &Arc<Owner>) -> Result<bool, St
         if changed.is_empty() {
             continue;
         }
-        let read = tokio::task::spawn_blocking(move || changed.into_iter().map(Fresh::of).collect::<Vec<_>>());
+        let read =
+            tokio::task::spawn_blocking(move || changed.into_iter().map(Fresh::of).collect::<Vec<_>>());
         let read = read.await.map_err(|error| StoreError::Failed(error.to_string()))?;
         fresh.extend(read.into_iter().map(|fresh| (fresh.source.id, fresh)));
     }
@@ -501,7 +509,7 @@ fn build(
         prompts = prompts.saturating_sub(shelf.prompts);
         room = room.saturating_sub(shelf.bytes);
     }
-    let clock = Clock { now: jiff::Zoned::now() };
+    let clock = Clock { now: jiff::ZonedDateTime::now() };
     for (project, mut list) in lists {
         list.sort_by_key(|(_, source)| std::cmp::Reverse((source.updated_at, source.id)));
         let mut shelf = (0, 0);

@@ -111,5 +111,8 @@ pub(crate) async fn history(state: &State, who: &View, id: ScenarioId) -> Result
             return Ok(all);
         }
     }
-    Err(Problem::new(Code::Conflict, "the scenario was changed more than 10,000 times; calculate it again with `discardEdits`"))
+    Err(Problem::new(
+        Code::Conflict,
+        "the scenario was changed more than 10,000 times; calculate it again with `discardEdits`",
+    ))
 }

@@ -15,14 +15,16 @@ pub(crate) fn of_run(run: &RunStart) -> Clock {
 /// A time, in ms since the Unix epoch, in a zone.
 pub(crate) fn at(ms: u64, zone: Option<&str>) -> Result<Clock, Problem> {
     let at = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
-    let at = at.ok_or_else(|| Problem::new(Code::BadType, "`now`: expected milliseconds since 1970, before the year 10000"))?;
+    let at = at.ok_or_else(|| {
+        Problem::new(Code::BadType, "`now`: expected milliseconds since 1970, before the year 10000")
+    })?;
     let zone = match zone {
         None => TimeZone::UTC,
         Some(name) => TimeZone::get(name).map_err(|_| {
             Problem::new(Code::BadType, "`timeZone`: expected the name of a time zone, such as Europe/Berlin")
         })?,
     };
-    Ok(Clock { now: at.to_zoned(zone) })
+    Ok(Clock { now: jiff::ZonedDateTime::new(at, zone) })
 }
 
 #[cfg(test)]

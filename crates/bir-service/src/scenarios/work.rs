@@ -70,7 +70,8 @@ impl Work {
 
     /// One calculation of a tenant at a time, those that somebody asked for included.
     pub(crate) async fn turn(&self, tenant: TenantId) -> OwnedMutexGuard<()> {
-        let turn = self.turns.lock().unwrap_or_else(PoisonError::into_inner).entry(tenant).or_default().clone();
+        let turn =
+            self.turns.lock().unwrap_or_else(PoisonError::into_inner).entry(tenant).or_default().clone();
         turn.lock_owned().await
     }
 
@@ -210,7 +211,9 @@ async fn rounds(state: &State) {
         match round(state).await {
             Ok(0) => {}
             Ok(runs) => tracing::info!(target: "scenarios", runs, "runs without a scenario are calculated"),
-            Err(error) => tracing::warn!(%error, "runs without a scenario cannot be looked for; that is tried again"),
+            Err(error) => {
+                tracing::warn!(%error, "runs without a scenario cannot be looked for; that is tried again")
+            }
         }
         tokio::time::sleep(state.settings.limits.scenarios.round).await;
     }
@@ -219,7 +222,9 @@ async fn rounds(state: &State) {
 async fn one(state: &State, job: Job) {
     let _turn = state.work.turn(job.who.tenant).await;
     match of_run(state, &job.who, job.run).await {
-        Ok(Done::Ready(scenario)) => tracing::debug!(target: "scenarios", run = %job.run, %scenario, "a run was calculated"),
+        Ok(Done::Ready(scenario)) => {
+            tracing::debug!(target: "scenarios", run = %job.run, %scenario, "a run was calculated")
+        }
         Ok(Done::Unusable(scenario)) => {
             tracing::info!(target: "scenarios", run = %job.run, %scenario, "nothing can be had of a run; the scenario says why");
         }
