@@ -27,6 +27,7 @@ fn with_sandbox(settings: &mut Settings) {
     settings.logic_timeout = Duration::from_secs(5);
     settings.limits.scenarios.calculation = Duration::from_secs(30);
     settings.limits.scenarios.matcher_age = Duration::from_millis(20);
+    settings.limits.scenarios.ticket = Duration::from_millis(300);
     settings.limits.record_rate = 100_000;
     settings.limits.api_rate = 100_000;
 }
