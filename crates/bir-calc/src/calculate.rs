@@ -125,14 +125,15 @@ impl Borrow<Trace> for Recorded {
 }
 
 /// Calculates a scenario. The first run is its pattern, further ones confirm it; those that cannot be used are left out. `body_ms`: how long one
-/// emitted body may take (`BIR_LOGIC_TIMEOUT_MS`).
+/// emitted body may take (`BIR_LOGIC_TIMEOUT_MS`). Without a sandbox the emitted bodies are not compared with the plan: only edited ones are ever
+/// evaluated, and nothing can be edited where there is none.
 ///
 /// # Errors
 ///
 /// [`Unusable`], also when `budget` is over.
-pub fn calculate(
+pub fn calculate<'s>(
     runs: Vec<Recorded>,
-    sandbox: &Sandbox,
+    sandbox: impl Into<Option<&'s Sandbox>>,
     body_ms: u64,
     budget: Duration,
 ) -> Result<Calculated, Unusable> {
@@ -157,8 +158,10 @@ pub fn calculate(
     }
     others.extend(runs.iter().enumerate().filter(|(n, _)| !agreeing.contains(n)).map(|(_, run)| run.run));
     let stored = stored(&runs, &found, &agreeing)?;
-    let logic = Logic::new(sandbox, body_ms, until.saturating_duration_since(Instant::now()));
-    agrees(&stored, logic)?;
+    if let Some(sandbox) = sandbox.into() {
+        let logic = Logic::new(sandbox, body_ms, until.saturating_duration_since(Instant::now()));
+        agrees(&stored, logic)?;
+    }
     let standing = Standing::new(u32::try_from(agreeing.len()).unwrap_or(u32::MAX));
     let agreeing = agreeing.iter().filter_map(|n| runs.get(*n)).map(|run| run.run).collect();
     Ok(Calculated { stored, agreeing, others, standing })

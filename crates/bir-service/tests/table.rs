@@ -28,6 +28,22 @@ GET /recordings/export ReadRuns
 POST /recordings/import Import
 DELETE /recordings/runs/{id} DeleteRuns
 DELETE /recordings/runs DeleteRuns
+GET /recordings/runs/{id}/scenario ReadScenarios
+POST /recordings/runs/{id}/calculate ChangeScenarios
+GET /scenarios ReadScenarios
+POST /scenarios/match Execute
+GET /scenarios/{id} ReadScenarios
+DELETE /scenarios/{id} ChangeScenarios
+POST /scenarios/{id}/recalculate ChangeScenarios
+POST /scenarios/{id}/derive Execute
+POST /scenarios/{id}/replay ReadScenarios
+POST /scenarios/{id}/executions Execute
+GET /scenarios/{id}/executions ReadScenarios
+POST /scenarios/{id}/steps/{step}/check ReadScenarios
+PATCH /scenarios/{id}/steps/{step} ChangeScenarios
+GET /scenarios/{id}/edits ReadScenarios
+POST /scenarios/{id}/edits/{edit}/revert ChangeScenarios
+POST /scenarios/{id}/approve ChangeScenarios
 POST /auth/login –
 POST /auth/refresh –
 POST /auth/logout –
@@ -84,7 +100,8 @@ fn documented() -> Vec<String> {
         let path = word.strip_prefix("H/").map(|rest| format!("/{rest}"));
         let Some(path) = path.or_else(|| word.starts_with('/').then(|| word.to_owned())) else { continue };
         let path = path.split(['?', ')']).next().unwrap();
-        paths.push(path.replace("run_UUID", "{id}").replace("step_UUID", "{step}").replace("/ID", "/{id}"));
+        let path = path.replace("run_UUID", "{id}").replace("step_UUID", "{step}").replace("/ID", "/{id}");
+        paths.push(path.replace("/steps/N", "/steps/{step}").replace("/EDIT", "/{edit}"));
     }
     paths
 }
@@ -114,6 +131,7 @@ fn every_action_is_needed_by_a_route() {
 fn concrete(path: &str) -> String {
     path.replace("{id}", "run_00000000-0000-7000-8000-000000000000")
         .replace("{step}", "step_00000000-0000-7000-8000-000000000000")
+        .replace("{edit}", "sedit_00000000-0000-7000-8000-000000000000")
         .replace("{*path}", "console.css")
 }
 
@@ -164,7 +182,7 @@ async fn a_recording_token_records_and_nothing_else() {
     for rule in RULES {
         let Some(needed) = action(rule.access) else { continue };
         let answer = world.call(&token, rule.method, &concrete(rule.path), "").await;
-        let may = matches!(needed, Action::Record | Action::Me);
+        let may = matches!(needed, Action::Record | Action::Execute | Action::Me);
         assert_eq!(
             !(answer.status == 403 && answer.text().contains("\"forbidden\"")),
             may,

@@ -138,7 +138,7 @@ pub(super) fn edit(row: &Row) -> Result<EditRow, StoreError> {
 pub(super) const EXECUTION: &str = "e.id, e.scenario_id, e.run_id, e.issued_at, e.claimed_at, e.prompt, e.outcome, e.mode, e.level, \
                                     e.derive_cost_usd, e.session_cost_usd, e.fallback_cost_usd, e.tokens, e.duration_ms, \
                                     e.steps_planned, e.steps_pinned, e.measured, e.pricing_version, e.verdicts, e.error, \
-                                    e.error_stage, e.error_step, e.error_tool";
+                                    e.error_stage, e.error_step, e.error_tool, e.model";
 
 /// From the columns [`EXECUTION`].
 pub(super) fn execution(row: &Row) -> Result<Execution, StoreError> {
@@ -157,6 +157,7 @@ pub(super) fn execution(row: &Row) -> Result<Execution, StoreError> {
         session_cost_usd: usd(10)?,
         fallback_cost_usd: usd(11)?,
         tokens: row.number(12)?,
+        model: row.opt_text(23)?,
         duration_ms: row.number(13)?,
         steps_planned: row.number32(14)?,
         steps_pinned: row.number32(15)?,

@@ -81,11 +81,12 @@ fn told(
         report.error_stage.map(Stage::as_str),
         report.error_step_index,
         &report.error_tool_name,
+        &report.model,
     ])
 }
 
 /// The columns of [`told`] from `$7` on; `$6` is the prompt.
-const TOLD: [&str; 17] = [
+const TOLD: [&str; 18] = [
     "outcome",
     "mode",
     "level",
@@ -103,6 +104,7 @@ const TOLD: [&str; 17] = [
     "error_stage",
     "error_step",
     "error_tool",
+    "model",
 ];
 
 async fn redeem_once(

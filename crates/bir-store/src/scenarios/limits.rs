@@ -99,6 +99,7 @@ pub(super) fn edit(edit: &StepEdit) -> Result<(), StoreError> {
 pub(super) fn report(report: &ExecutionReport) -> Result<(), StoreError> {
     number("tokens", report.tokens)?;
     number("durationMs", report.duration_ms)?;
+    text("model", report.model.as_deref(), MAX_NAME)?;
     text("pricingVersion", Some(&report.pricing_version), MAX_NAME)?;
     payload("prompt", report.prompt.as_deref())?;
     payload("error", report.error.as_deref())?;
