@@ -78,7 +78,7 @@ pub enum Kind {
 }
 
 /// Something mentioned.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entity {
     /// The bytes that it stands on.
     pub span: Range<usize>,

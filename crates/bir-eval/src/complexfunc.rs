@@ -7,7 +7,7 @@ use crate::Groups;
 use crate::table::Table;
 use crate::wheel::{self, WheelError};
 use bir_entity::Clock;
-use bir_infer::{Calculation, Source, calculate};
+use bir_infer::{Calculation, Source, Unread, calculate};
 use bir_plan::expr::At;
 use bir_plan::template::{Confidence, Origin};
 use bir_plan::trace::{Call, Output, Trace};
@@ -353,7 +353,7 @@ fn replay(groups: &[Vec<Task>], verbose: bool, table: &mut Table) {
                 continue;
             }
             all += 1;
-            match by_others(group, n) {
+            match by_others(group, n, verbose) {
                 Outcome::Right => right += 1,
                 Outcome::Wrong(why) => {
                     wrong += 1;
@@ -376,7 +376,7 @@ fn replay(groups: &[Vec<Task>], verbose: bool, table: &mut Table) {
     abstains.print(table, "replay abstains", 16);
 }
 
-fn by_others(group: &[Task], n: usize) -> Outcome {
+fn by_others(group: &[Task], n: usize, verbose: bool) -> Outcome {
     let task = &group[n];
     let mut reasons = Vec::new();
     let mut outcomes = Vec::new();
@@ -388,9 +388,19 @@ fn by_others(group: &[Task], n: usize) -> Outcome {
             .map(|n| &group[n].trace)
             .collect();
         let Some(found) = calculate(&traces) else { continue };
-        let Some(params) = found.read(&task.trace.prompt, &task.trace.clock) else {
-            reasons.push("the prompt differs in what is not explained".to_owned());
-            continue;
+        let params = match found.reader.read(&task.trace.prompt, &task.trace.clock) {
+            Ok(params) => params,
+            Err(why) => {
+                note(verbose, &format!("unread: {why}"));
+                let kind = match why {
+                    Unread::TooLong => "is too long",
+                    Unread::Words(_) => "has other words",
+                    Unread::Unused(_) => "says something else in a place that goes nowhere",
+                    Unread::Missing(_) => "has a parameter that cannot be told",
+                };
+                reasons.push(format!("the prompt {kind}"));
+                continue;
+            }
         };
         outcomes.push(run(&found, &task.trace, &params));
     }

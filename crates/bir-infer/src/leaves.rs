@@ -68,6 +68,17 @@ pub(crate) fn at<'v>(value: &'v Value, path: &[At]) -> Option<&'v Value> {
     })
 }
 
+/// Whether two values are the same; numbers may differ in what printing a double and reading it again may lose.
+pub(crate) fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => match (a.as_f64(), b.as_f64()) {
+            (Some(a), Some(b)) => a == b || (a - b).abs() <= 2.0 * f64::EPSILON * a.abs().max(b.abs()),
+            _ => a == b,
+        },
+        _ => a == b,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,7 +23,9 @@ mod leaves;
 mod lower;
 mod names;
 mod prompt;
+mod reader;
 mod select;
+mod slip;
 mod unify;
 mod verify;
 mod walk;
@@ -31,5 +33,6 @@ mod witness;
 mod wording;
 
 pub use calculate::{Calculation, LeafReport, Source, calculate};
+pub use reader::{Reader, Unread};
 pub use verify::Verification;
 pub use wording::{Edit, Fill, Place, Reading, Wording};

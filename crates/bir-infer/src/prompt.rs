@@ -4,6 +4,7 @@ use bir_entity::{Clock, Entity, Kind, Vocabulary};
 use bir_plan::expr::Expr;
 use bir_plan::param::Reading;
 use bir_plan::trace::Trace;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::cell::{Ref, RefCell};
 use std::ops::Range;
@@ -23,7 +24,7 @@ pub(crate) struct Prompt<'t> {
 }
 
 /// A parameter, before it has a name for people.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Draft {
     pub(crate) spans: Vec<Range<usize>>,
     pub(crate) reading: Reading,

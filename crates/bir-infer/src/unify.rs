@@ -1,12 +1,13 @@
 //! Several runs of one task: an explanation holds if it gives what was recorded in each of them.
 
 use crate::explain::{Explained, explain};
-use crate::leaves::{at, leaves};
+use crate::leaves::{at, is_same, leaves};
 use crate::prompt::{self, Draft};
+use crate::slip::is_slip;
 use crate::witness::{Run, result_key, today};
-use crate::wording::{Edit, Wording};
+use crate::wording::{Edit, Wording, is_harmless};
 use bir_entity::Clock;
-use bir_plan::expr::{At, Scope, view};
+use bir_plan::expr::{At, Expr, Path, Scope, eval, view};
 use bir_plan::param::Reading;
 use bir_plan::template::Origin;
 use bir_plan::trace::{Call, Output, Trace};
@@ -46,6 +47,8 @@ pub(crate) struct Agreeing<'t> {
     /// The values of the parameters in it.
     pub(crate) params: Map<String, Value>,
     pub(crate) today: String,
+    /// Leaves that are slips of the pen in it.
+    pub(crate) slips: Vec<(usize, Path)>,
 }
 
 /// Explains the first run, and keeps what the others agree with.
@@ -61,6 +64,7 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
         calls: run.calls.iter().collect(),
         params: run.prompt.samples().clone(),
         today: run.today.clone(),
+        slips: Vec::new(),
     };
     let (mut agreeing, mut edits) = (vec![itself], Vec::new());
     let mut seen: Vec<Vec<Value>> = wording
@@ -77,44 +81,136 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
         .collect();
     let mut doubtful = Vec::new();
     others.sort_by_key(|other| other.edits.len());
+    let mut alike: Vec<Other<'_>> = Vec::new();
+    let mut different: Vec<Other<'_>> = Vec::new();
     for mut other in others {
         other.arrange(&leaves);
         let odd = other.odd(run.calls);
-        if !odd.is_empty() {
+        let same = other.edits.iter().all(is_harmless);
+        match (odd.is_empty(), same) {
+            (true, true) => alike.push(other),
+            (true, false) => different.push(other),
             // Other words may have asked for other arguments, the same words have not.
-            if other.edits.is_empty() {
-                doubtful.extend(odd);
+            (false, true) => doubtful.extend(odd),
+            (false, false) => {}
+        }
+    }
+    // A prompt that says the same but for its places is the same task: what does not hold there does not hold.
+    for leaf in &mut leaves {
+        let evidence: Vec<Vec<Verdict>> = alike.iter().map(|other| other.verdicts(leaf)).collect();
+        let slip = slip(leaf, &alike, &evidence);
+        leaf.keep(&evidence, slip);
+        if let Some(run) = slip {
+            alike[run].slips.push((leaf.call, leaf.path.clone()));
+        }
+    }
+    // One that says something else besides may be another task: what is lost by it tells.
+    let mut rejected = Vec::new();
+    for other in different {
+        let evidence: Vec<Vec<Verdict>> = leaves.iter().map(|leaf| other.verdicts(leaf)).collect();
+        if leaves.iter().zip(&evidence).any(|(leaf, verdicts)| lost(leaf, verdicts)) {
+            rejected.push(other);
+            continue;
+        }
+        for (leaf, verdicts) in leaves.iter_mut().zip(evidence) {
+            leaf.keep(&[verdicts], None);
+        }
+        alike.push(other);
+    }
+    // Where others say the same and lose nothing, it is not their words that make the difference.
+    for other in rejected {
+        let excused =
+            |edit: &Edit| !is_harmless(edit) && !alike.iter().any(|known| known.edits.contains(edit));
+        if other.edits.iter().any(excused) {
+            continue;
+        }
+        for leaf in &mut leaves {
+            let verdicts = other.verdicts(leaf);
+            if lost(leaf, &verdicts) {
+                leaf.candidates.clear();
             }
-            continue;
         }
-        let kept: Vec<Vec<usize>> = leaves.iter().map(|leaf| other.keeps(leaf)).collect();
-        // A prompt that says the same but for its places is the same task, and what does not hold there does not hold. One that says
-        // something else besides may be another task.
-        if !other.edits.is_empty() && leaves.iter().zip(&kept).any(|(leaf, kept)| lost(leaf, kept)) {
-            continue;
-        }
-        for ((leaf, kept), varied) in leaves.iter_mut().zip(kept).zip(&mut varied) {
+    }
+    for other in alike {
+        for (leaf, varied) in leaves.iter().zip(&mut varied) {
             *varied |= at(&other.calls[leaf.call].input, &leaf.path) != Some(&leaf.value);
-            let mut n = 0;
-            leaf.candidates.retain(|_| {
-                n += 1;
-                kept.contains(&(n - 1))
-            });
         }
         edits.extend(other.edits.iter().cloned());
         for (seen, value) in seen.iter_mut().zip(&other.said) {
             seen.extend(value.clone());
         }
-        let Other { number, calls, params, today, .. } = other;
-        agreeing.push(Agreeing { number, calls, params, today });
+        let Other { number, calls, params, today, slips, .. } = other;
+        agreeing.push(Agreeing { number, calls, params, today, slips });
     }
     agreeing.sort_by_key(|run| run.number);
     Some(Unified { run, leaves, varied, wording, drafts, agreeing, seen, edits, doubtful })
 }
 
+/// Whether an explanation gives in a run what was recorded there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Holds,
+    Fails,
+    /// It reads words that could not be told in the prompt of that run.
+    Unknown,
+}
+
+impl Explained {
+    /// Strikes out what fails in one of several runs but for one, and counts where the rest holds.
+    fn keep(&mut self, evidence: &[Vec<Verdict>], but: Option<usize>) {
+        let mut n = 0;
+        self.candidates.retain_mut(|candidate| {
+            let own = || evidence.iter().enumerate().map(|(run, verdicts)| (run, verdicts[n]));
+            let kept = !own().any(|(run, verdict)| verdict == Verdict::Fails && but != Some(run));
+            candidate.held += own().filter(|(_, verdict)| *verdict == Verdict::Holds).count();
+            n += 1;
+            kept
+        });
+    }
+}
+
+/// So many runs have to bear an explanation out before one that has another spelling is a slip.
+const BORNE_OUT: usize = 5;
+
+/// The only run that no explanation gives, if it is a slip of the pen against one that all others bear out: it says nothing of how the
+/// task is done.
+fn slip(leaf: &Explained, runs: &[Other<'_>], evidence: &[Vec<Verdict>]) -> Option<usize> {
+    let fails = |n: usize| {
+        evidence
+            .iter()
+            .enumerate()
+            .filter(move |(_, verdicts)| verdicts[n] == Verdict::Fails)
+            .map(|(run, _)| run)
+    };
+    let mut found = None;
+    for (n, candidate) in leaf.candidates.iter().enumerate() {
+        let mut failing = fails(n);
+        let (first, second) = (failing.next(), failing.next());
+        match (first, second) {
+            // One that needs no excuse.
+            (None, _) => return None,
+            (Some(run), None) => {
+                let holds = evidence.iter().filter(|verdicts| verdicts[n] == Verdict::Holds).count();
+                let written = at(&runs[run].calls[leaf.call].input, &leaf.path).and_then(Value::as_str);
+                let given = runs[run].given(&candidate.expr);
+                if let (Some(written), Some(Value::String(given))) = (written, given)
+                    && candidate.origin != Origin::Constant
+                    && holds >= BORNE_OUT
+                    && is_slip(written, &given)
+                {
+                    found = Some(run);
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
 /// What nothing but a constant explains may change from run to run.
-fn lost(leaf: &Explained, kept: &[usize]) -> bool {
-    kept.is_empty() && leaf.candidates.iter().any(|candidate| candidate.origin != Origin::Constant)
+fn lost(leaf: &Explained, verdicts: &[Verdict]) -> bool {
+    verdicts.iter().all(|verdict| *verdict == Verdict::Fails)
+        && leaf.candidates.iter().any(|candidate| candidate.origin != Origin::Constant)
 }
 
 /// Where text parameters stand that are likely enough.
@@ -134,10 +230,10 @@ fn places(leaves: &[Explained], drafts: &[Draft]) -> Vec<Range<usize>> {
 }
 
 /// The parameters of an expression, by their number.
-pub(crate) fn params(expr: &bir_plan::expr::Expr) -> Vec<usize> {
+pub(crate) fn params(expr: &Expr) -> Vec<usize> {
     let mut out = Vec::new();
     crate::walk::each(expr, &mut |part| {
-        if let bir_plan::expr::Expr::Param(name) = part
+        if let Expr::Param(name) = part
             && let Some(n) = name.strip_prefix('p').and_then(|n| n.parse().ok())
             && !out.contains(&n)
         {
@@ -195,6 +291,7 @@ struct Other<'t> {
     today: String,
     said: Vec<Option<Value>>,
     edits: Vec<Edit>,
+    slips: Vec<(usize, Path)>,
 }
 
 impl<'t> Other<'t> {
@@ -221,12 +318,12 @@ impl<'t> Other<'t> {
             _ => None,
         });
         let (results, calls) = (results.collect(), calls.iter().collect());
-        Some(Self { number, calls, params, results, today: today(trace), said, edits })
+        Some(Self { number, calls, params, results, today: today(trace), said, edits, slips: Vec::new() })
     }
 
     /// Calls of one tool may have been made in another order: the one in which more is explained.
     fn arrange(&mut self, leaves: &[Explained]) {
-        let explained = |own: &Self| leaves.iter().filter(|leaf| !lost(leaf, &own.keeps(leaf))).count();
+        let explained = |own: &Self| leaves.iter().filter(|leaf| !lost(leaf, &own.verdicts(leaf))).count();
         let mut known = explained(self);
         for i in 0..self.calls.len().min(MOST_ARRANGED) {
             for j in i + 1..self.calls.len().min(MOST_ARRANGED) {
@@ -260,15 +357,26 @@ impl<'t> Other<'t> {
         calls.filter(|(_, (own, first))| !same_shape(&own.input, &first.input)).map(|(n, _)| n).collect()
     }
 
-    /// The explanations of a leaf that hold here, by their number.
-    fn keeps(&self, leaf: &Explained) -> Vec<usize> {
+    /// What an expression gives here.
+    fn given(&self, expr: &Expr) -> Option<Value> {
         let scope =
             Scope { params: &self.params, kept: &self.results, result: None, item: None, now: &self.today };
-        let Some(value) = self.calls.get(leaf.call).and_then(|call| at(&call.input, &leaf.path)) else {
-            return Vec::new();
+        eval(expr, &scope).ok()
+    }
+
+    /// Which explanations of a leaf hold here.
+    fn verdicts(&self, leaf: &Explained) -> Vec<Verdict> {
+        let scope =
+            Scope { params: &self.params, kept: &self.results, result: None, item: None, now: &self.today };
+        let value = self.calls.get(leaf.call).and_then(|call| at(&call.input, &leaf.path));
+        let verdict = |expr: &Expr| match (view(expr, &scope), value) {
+            (Ok(given), Some(value)) if is_same(&given, value) => Verdict::Holds,
+            (Err(_), Some(_)) if params(expr).iter().any(|n| !self.params.contains_key(&prompt::key(*n))) => {
+                Verdict::Unknown
+            }
+            _ => Verdict::Fails,
         };
-        let holds = |n: &usize| view(&leaf.candidates[*n].expr, &scope).is_ok_and(|given| *given == *value);
-        (0..leaf.candidates.len()).filter(holds).collect()
+        leaf.candidates.iter().map(|candidate| verdict(&candidate.expr)).collect()
     }
 }
 

@@ -11,6 +11,7 @@
 
 use crate::prompt::{names, typed};
 use bir_entity::{Clock, Entity, Kind};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -24,14 +25,15 @@ const SIGN: u32 = 1;
 const FAR: u32 = u32::MAX / 4;
 
 /// A word or a sign of a prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Token {
     span: Range<usize>,
     lower: String,
     shape: Shape,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum Shape {
     /// Begins with a capital or a digit.
     Name,
@@ -41,7 +43,8 @@ enum Shape {
 }
 
 /// One piece of a wording.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum Item {
     Fixed(Token),
     /// The words of a text parameter, by the number of its place.
@@ -57,14 +60,14 @@ enum Item {
 }
 
 /// A prompt in which places are open.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Wording {
     items: Vec<Item>,
     places: Vec<Place>,
 }
 
 /// An open place.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Place {
     /// Where, in the recorded prompt.
     pub span: Range<usize>,
@@ -82,7 +85,7 @@ pub struct Fill {
 }
 
 /// A part outside of every place in which two prompts differ.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Edit {
     /// Pieces of the wording, by their number.
     pub items: Range2,
@@ -90,8 +93,13 @@ pub struct Edit {
     pub words: String,
 }
 
+/// A comma more or less.
+pub(crate) fn is_harmless(edit: &Edit) -> bool {
+    edit.items.start == edit.items.end && edit.words == ","
+}
+
 /// A range that has an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Range2 {
     /// The first.
     pub start: usize,
@@ -159,6 +167,19 @@ impl Wording {
     #[must_use]
     pub fn places(&self) -> &[Place] {
         &self.places
+    }
+
+    /// An edit as a person reads it: `these words -> those words`.
+    pub(crate) fn describe(&self, edit: &Edit) -> String {
+        let items = self.items.get(edit.items.start..edit.items.end).unwrap_or_default();
+        let words: Vec<&str> = items
+            .iter()
+            .map(|item| match item {
+                Item::Fixed(token) => token.lower.as_str(),
+                Item::Text { .. } | Item::Typed { .. } => "…",
+            })
+            .collect();
+        format!("{} -> {}", words.join(" "), edit.words)
     }
 
     /// Reads another prompt; None: it is too long.

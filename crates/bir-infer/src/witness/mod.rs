@@ -36,6 +36,8 @@ pub(crate) struct Candidate {
     pub(crate) origin: Origin,
     /// The place of the result that it reads, without indexes of lists.
     pub(crate) place: Option<Place>,
+    /// So many runs bear it out.
+    pub(crate) held: usize,
 }
 
 /// A recorded run, prepared.
@@ -110,6 +112,7 @@ pub(crate) fn candidates(run: &Run<'_>, wanted: &Wanted<'_>) -> Vec<Candidate> {
         cost: 4.0 + surprise(wanted.value, wanted.listed),
         origin: Origin::Constant,
         place: None,
+        held: 1,
     });
     out.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     let mut known: Vec<Candidate> = Vec::new();

@@ -50,7 +50,7 @@ impl Search<'_> {
             let origin = if origins.iter().all(|origin| origin == first) { *first } else { Origin::Mixed };
             let expr = Expr::Concat(parts);
             if self.gives(&expr, self.wanted.value) {
-                out.push(Candidate { expr, cost, origin, place: None });
+                out.push(Candidate { expr, cost, origin, place: None, held: 1 });
             }
             if fixed == 0 {
                 break;
@@ -80,7 +80,13 @@ impl Search<'_> {
                 let expr = Expr::Cut { of: Box::new(expr), after: after.clone(), before: until.clone() };
                 if self.gives(&expr, self.wanted.value) {
                     let cost = 12.0 + cost + self.distance(place);
-                    out.push(Candidate { expr, cost, origin: Origin::Result, place: Some(place.clone()) });
+                    out.push(Candidate {
+                        expr,
+                        cost,
+                        origin: Origin::Result,
+                        place: Some(place.clone()),
+                        held: 1,
+                    });
                 }
             }
             if out.len() > MOST {

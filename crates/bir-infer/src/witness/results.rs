@@ -44,7 +44,13 @@ impl Search<'_> {
             for Way { expr, cost } in self.reach(place) {
                 let Some(expr) = self.as_type(expr, place, value) else { continue };
                 let cost = 4.0 + cost + many + distance;
-                out.push(Candidate { expr, cost, origin: Origin::Result, place: Some(place.clone()) });
+                out.push(Candidate {
+                    expr,
+                    cost,
+                    origin: Origin::Result,
+                    place: Some(place.clone()),
+                    held: 1,
+                });
             }
         }
         let Value::String(text) = value else { return };
@@ -62,6 +68,7 @@ impl Search<'_> {
                             cost: 7.0 + cost + self.distance(place),
                             origin: Origin::Result,
                             place: Some(place.clone()),
+                            held: 1,
                         });
                     }
                     break;

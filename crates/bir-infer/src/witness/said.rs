@@ -28,7 +28,7 @@ impl Search<'_> {
     pub(super) fn prompt(&self, value: &Value, out: &mut Vec<Candidate>) {
         let prompt = &self.run.prompt;
         let mut push = |expr: Expr, cost: f64| {
-            out.push(Candidate { expr, cost, origin: Origin::Prompt, place: None });
+            out.push(Candidate { expr, cost, origin: Origin::Prompt, place: None, held: 1 });
         };
         if let Value::String(text) = value {
             let short = if text.len() < 4 { 6.0 } else { 0.0 };

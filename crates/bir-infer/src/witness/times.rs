@@ -41,7 +41,7 @@ impl Search<'_> {
         };
         let mut push = |expr: Expr, cost: f64| {
             if self.gives(&expr, self.wanted.value) {
-                out.push(Candidate { expr, cost, origin: Origin::Prompt, place: None });
+                out.push(Candidate { expr, cost, origin: Origin::Prompt, place: None, held: 1 });
             }
         };
         let lengths: Vec<&Entity> = of_kind(Kind::Duration).collect();
@@ -163,13 +163,25 @@ impl Search<'_> {
                     let expr = Expr::Time { of: Box::new(later), form };
                     if self.gives(&expr, self.wanted.value) {
                         let cost = 4.0 + cost - 4.0 + way + many;
-                        out.push(Candidate { expr, cost, origin: Origin::Mixed, place: Some(place.clone()) });
+                        out.push(Candidate {
+                            expr,
+                            cost,
+                            origin: Origin::Mixed,
+                            place: Some(place.clone()),
+                            held: 1,
+                        });
                     }
                 }
                 let expr = Expr::Time { of: Box::new(make(expr, amount)), form };
                 if self.gives(&expr, self.wanted.value) {
                     let cost = 4.0 + cost + way + many;
-                    out.push(Candidate { expr, cost, origin: Origin::Result, place: Some(place.clone()) });
+                    out.push(Candidate {
+                        expr,
+                        cost,
+                        origin: Origin::Result,
+                        place: Some(place.clone()),
+                        held: 1,
+                    });
                 }
             }
         }
@@ -177,9 +189,9 @@ impl Search<'_> {
             let clock = || Expr::Clock(bir_plan::expr::Clock::Date);
             let today: &str = self.run.today.get(..10).unwrap_or_default();
             if today == text {
-                out.push(Candidate { expr: clock(), cost: 8.0, origin: Origin::Clock, place: None });
+                out.push(Candidate { expr: clock(), cost: 8.0, origin: Origin::Clock, place: None, held: 1 });
             } else if let Some((expr, cost)) = self.later(clock(), &today.into(), text) {
-                out.push(Candidate { expr, cost: 10.0 + cost, origin: Origin::Clock, place: None });
+                out.push(Candidate { expr, cost: 10.0 + cost, origin: Origin::Clock, place: None, held: 1 });
             }
         }
     }
