@@ -60,12 +60,16 @@ pub(crate) fn choose(leaf: &Explained, runs: usize, varied: bool) -> Option<Choi
             && other.cost <= best.cost + margin
             && other.origin != Origin::Constant
             && (!is_constant || other.origin == Origin::Prompt)
+            // What could be asked less often counts where it is the simpler one.
+            && (other.held >= best.held || other.cost <= best.cost)
     });
     let others: Vec<&Candidate> = others.filter(likely).take(most).collect();
     let places = others.iter().filter_map(|other| other.place.clone()).collect();
     let also = others.iter().map(|other| other.expr.clone()).collect();
     let confidence = match (best.held, varied) {
-        _ if is_invented(&best.expr) => Confidence::Low,
+        _ if leaf.contradicted => Confidence::Low,
+        // Words that are the same in several runs that differ otherwise were not made up.
+        (held, varied) if is_invented(&best.expr) && !(varied && held >= FIXED) => Confidence::Low,
         (held, _) if held < runs.min(FIXED) => Confidence::Low,
         // A list is chosen from in more ways than a few runs tell apart.
         (2..ENOUGH, _) if is_chancy(&best.expr) => Confidence::Low,

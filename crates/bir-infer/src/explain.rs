@@ -18,6 +18,8 @@ pub(crate) struct Explained {
     /// The schema lists it.
     pub(crate) listed: bool,
     pub(crate) candidates: Vec<Candidate>,
+    /// A run says something else, and it is no slip: what is left is what most runs bear out.
+    pub(crate) contradicted: bool,
 }
 
 /// All leaves of a run.
@@ -29,7 +31,8 @@ pub(crate) fn explain(run: &Run<'_>) -> Vec<Explained> {
             let listed = is_listed(made.schema.as_ref(), &path, value);
             let wanted = Wanted { call, path: &path, value, listed };
             let candidates = candidates(run, &wanted);
-            out.push(Explained { call, path: path.clone(), value: value.clone(), listed, candidates });
+            let (path, value) = (path.clone(), value.clone());
+            out.push(Explained { call, path, value, listed, candidates, contradicted: false });
         }
         cohere(&mut out[from..]);
     }

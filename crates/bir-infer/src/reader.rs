@@ -2,14 +2,18 @@
 
 use crate::prompt::{self, Draft};
 use crate::unify::{Values, values};
-use crate::wording::{Edit, Wording, is_harmless};
+use crate::wording::{Edit, Wording};
 use bir_entity::Clock;
+use bir_match::lexicon;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 /// In so many runs other words outside of every place have to have been without effect.
 const SEEN: usize = 2;
+
+/// So many different words at one place, none of which made a difference, show that it is not the place that does.
+const SEEN_OTHERS: usize = 3;
 
 /// What reads the parameters of a scenario in a prompt. It is stored whole, as JSON, beside the scenario that it was calculated with:
 /// neither needs the runs any more.
@@ -53,6 +57,29 @@ impl Reader {
         &self.wording
     }
 
+    /// Whether other words make no difference: they never do, or runs have shown it of them or of the place where they stand.
+    fn is_known(&self, edit: &Edit) -> bool {
+        if self.wording.is_harmless(edit) || self.edits.iter().filter(|seen| *seen == edit).count() >= SEEN {
+            return true;
+        }
+        // Where ever other words have stood, words of the same kind may stand, as many of them.
+        let others: BTreeSet<&str> = self
+            .edits
+            .iter()
+            .filter(|seen| seen.items == edit.items && !seen.words.is_empty())
+            .map(|seen| seen.words.as_str())
+            .collect();
+        let count = |words: &str| words.split(' ').count();
+        others.len() >= SEEN_OTHERS
+            && edit.items.start < edit.items.end
+            && others.iter().any(|words| count(words) == count(&edit.words))
+            && edit.words.split(' ').all(|word| {
+                word.chars().all(char::is_alphabetic)
+                    && !word.is_empty()
+                    && lexicon::classes(word).next().is_none()
+            })
+    }
+
     /// The values of the parameters in a prompt, if everything in which it differs from the recorded ones is explained.
     ///
     /// # Errors
@@ -62,10 +89,7 @@ impl Reader {
         let drafts: Vec<Draft> = self.drafts.iter().map(|(draft, _)| draft.clone()).collect();
         let Values { params: found, said, edits } =
             values(&self.wording, &drafts, prompt, clock).ok_or(Unread::TooLong)?;
-        let known = |edit: &&Edit| {
-            self.edits.iter().filter(|seen| *seen == *edit).count() >= SEEN || is_harmless(edit)
-        };
-        if let Some(edit) = edits.iter().find(|edit| !known(edit)) {
+        if let Some(edit) = edits.iter().find(|edit| !self.is_known(edit)) {
             return Err(Unread::Words(self.wording.describe(edit)));
         }
         for (n, said) in said.iter().enumerate() {

@@ -5,7 +5,7 @@ use crate::leaves::{at, is_same, leaves};
 use crate::prompt::{self, Draft};
 use crate::slip::is_slip;
 use crate::witness::{Run, result_key, today};
-use crate::wording::{Edit, Wording, is_harmless};
+use crate::wording::{Edit, Wording};
 use bir_entity::Clock;
 use bir_plan::expr::{At, Expr, Path, Scope, eval, view};
 use bir_plan::param::Reading;
@@ -47,8 +47,8 @@ pub(crate) struct Agreeing<'t> {
     /// The values of the parameters in it.
     pub(crate) params: Map<String, Value>,
     pub(crate) today: String,
-    /// Leaves that are slips of the pen in it.
-    pub(crate) slips: Vec<(usize, Path)>,
+    /// Leaves of it that are not explained as they are in the other runs.
+    pub(crate) exceptions: Vec<(usize, Path)>,
 }
 
 /// Explains the first run, and keeps what the others agree with.
@@ -64,7 +64,7 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
         calls: run.calls.iter().collect(),
         params: run.prompt.samples().clone(),
         today: run.today.clone(),
-        slips: Vec::new(),
+        exceptions: Vec::new(),
     };
     let (mut agreeing, mut edits) = (vec![itself], Vec::new());
     let mut seen: Vec<Vec<Value>> = wording
@@ -86,7 +86,7 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
     for mut other in others {
         other.arrange(&leaves);
         let odd = other.odd(run.calls);
-        let same = other.edits.iter().all(is_harmless);
+        let same = other.edits.iter().all(|edit| wording.is_harmless(edit));
         match (odd.is_empty(), same) {
             (true, true) => alike.push(other),
             (true, false) => different.push(other),
@@ -99,9 +99,12 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
     for leaf in &mut leaves {
         let evidence: Vec<Vec<Verdict>> = alike.iter().map(|other| other.verdicts(leaf)).collect();
         let slip = slip(leaf, &alike, &evidence);
-        leaf.keep(&evidence, slip);
-        if let Some(run) = slip {
-            alike[run].slips.push((leaf.call, leaf.path.clone()));
+        let others = if slip.is_none() { leaf.exceptions(&evidence) } else { Vec::new() };
+        leaf.contradicted = !others.is_empty();
+        let excused: Vec<usize> = others.into_iter().chain(slip).collect();
+        leaf.keep(&evidence, &excused);
+        for run in excused {
+            alike[run].exceptions.push((leaf.call, leaf.path.clone()));
         }
     }
     // One that says something else besides may be another task: what is lost by it tells.
@@ -113,22 +116,20 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
             continue;
         }
         for (leaf, verdicts) in leaves.iter_mut().zip(evidence) {
-            leaf.keep(&[verdicts], None);
+            leaf.keep(&[verdicts], &[]);
         }
         alike.push(other);
     }
     // Where others say the same and lose nothing, it is not their words that make the difference.
     for other in rejected {
         let excused =
-            |edit: &Edit| !is_harmless(edit) && !alike.iter().any(|known| known.edits.contains(edit));
+            |edit: &Edit| !wording.is_harmless(edit) && !alike.iter().any(|known| known.edits.contains(edit));
         if other.edits.iter().any(excused) {
             continue;
         }
         for leaf in &mut leaves {
             let verdicts = other.verdicts(leaf);
-            if lost(leaf, &verdicts) {
-                leaf.candidates.clear();
-            }
+            leaf.contradicted |= lost(leaf, &verdicts);
         }
     }
     for other in alike {
@@ -139,8 +140,8 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
         for (seen, value) in seen.iter_mut().zip(&other.said) {
             seen.extend(value.clone());
         }
-        let Other { number, calls, params, today, slips, .. } = other;
-        agreeing.push(Agreeing { number, calls, params, today, slips });
+        let Other { number, calls, params, today, exceptions, .. } = other;
+        agreeing.push(Agreeing { number, calls, params, today, exceptions });
     }
     agreeing.sort_by_key(|run| run.number);
     Some(Unified { run, leaves, varied, wording, drafts, agreeing, seen, edits, doubtful })
@@ -156,12 +157,34 @@ pub(crate) enum Verdict {
 }
 
 impl Explained {
-    /// Strikes out what fails in one of several runs but for one, and counts where the rest holds.
-    fn keep(&mut self, evidence: &[Vec<Verdict>], but: Option<usize>) {
+    /// The runs in which the explanation fails that most runs bear out, where each fails in some; none where there is no such explanation.
+    fn exceptions(&self, evidence: &[Vec<Verdict>]) -> Vec<usize> {
+        let runs = |n: usize, wanted: Verdict| {
+            let own = evidence.iter().enumerate().filter(move |(_, verdicts)| verdicts[n] == wanted);
+            own.map(|(run, _)| run).collect::<Vec<usize>>()
+        };
+        let mut best: Option<(usize, Vec<usize>)> = None;
+        for (n, candidate) in self.candidates.iter().enumerate() {
+            let (holds, fails) = (1 + runs(n, Verdict::Holds).len(), runs(n, Verdict::Fails));
+            if fails.is_empty() {
+                return Vec::new();
+            }
+            if holds > fails.len()
+                && candidate.origin != Origin::Constant
+                && best.as_ref().is_none_or(|(most, _)| holds > *most)
+            {
+                best = Some((holds, fails));
+            }
+        }
+        best.map(|(_, fails)| fails).unwrap_or_default()
+    }
+
+    /// Strikes out what fails in one of several runs but for some of them, and counts where the rest holds.
+    fn keep(&mut self, evidence: &[Vec<Verdict>], but: &[usize]) {
         let mut n = 0;
         self.candidates.retain_mut(|candidate| {
             let own = || evidence.iter().enumerate().map(|(run, verdicts)| (run, verdicts[n]));
-            let kept = !own().any(|(run, verdict)| verdict == Verdict::Fails && but != Some(run));
+            let kept = !own().any(|(run, verdict)| verdict == Verdict::Fails && !but.contains(&run));
             candidate.held += own().filter(|(_, verdict)| *verdict == Verdict::Holds).count();
             n += 1;
             kept
@@ -291,7 +314,7 @@ struct Other<'t> {
     today: String,
     said: Vec<Option<Value>>,
     edits: Vec<Edit>,
-    slips: Vec<(usize, Path)>,
+    exceptions: Vec<(usize, Path)>,
 }
 
 impl<'t> Other<'t> {
@@ -318,7 +341,16 @@ impl<'t> Other<'t> {
             _ => None,
         });
         let (results, calls) = (results.collect(), calls.iter().collect());
-        Some(Self { number, calls, params, results, today: today(trace), said, edits, slips: Vec::new() })
+        Some(Self {
+            number,
+            calls,
+            params,
+            results,
+            today: today(trace),
+            said,
+            edits,
+            exceptions: Vec::new(),
+        })
     }
 
     /// Calls of one tool may have been made in another order: the one in which more is explained.

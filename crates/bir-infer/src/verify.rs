@@ -74,7 +74,7 @@ fn replays(
             let Some(leaf) = step.input.leaf(&path) else { return Err(n) };
             let excused = leaf.origin == Origin::Unexplained
                 || is_unread(&leaf.expr, params, &unread)
-                || run.slips.iter().any(|(call, slip)| *call == n && *slip == path);
+                || run.exceptions.iter().any(|(call, at)| *call == n && *at == path);
             if !excused && !eval(&leaf.expr, &scope).is_ok_and(|given| is_same(&given, value)) {
                 return Err(n);
             }

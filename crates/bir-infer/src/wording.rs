@@ -93,11 +93,6 @@ pub struct Edit {
     pub words: String,
 }
 
-/// A comma more or less.
-pub(crate) fn is_harmless(edit: &Edit) -> bool {
-    edit.items.start == edit.items.end && edit.words == ","
-}
-
 /// A range that has an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Range2 {
@@ -167,6 +162,28 @@ impl Wording {
     #[must_use]
     pub fn places(&self) -> &[Place] {
         &self.places
+    }
+
+    /// Articles, commas, the last point and a "please" more or less make no difference.
+    pub(crate) fn is_harmless(&self, edit: &Edit) -> bool {
+        const NOTHING: [&str; 6] = ["the", "a", "an", ",", ".", "please"];
+        let items = self.items.get(edit.items.start..edit.items.end).unwrap_or_default();
+        let mut less = Vec::new();
+        for item in items {
+            let Item::Fixed(token) = item else { return false };
+            less.push(token.lower.as_str());
+        }
+        let more: Vec<&str> = edit.words.split(' ').filter(|word| !word.is_empty()).collect();
+        let nothing = |words: &[&str]| words.iter().all(|word| NOTHING.contains(word));
+        // A point in the middle ends something.
+        let last = edit.items.end >= self.items.len();
+        let points = |words: &[&str]| words.contains(&".");
+        match (less.as_slice(), more.as_slice()) {
+            (["a"], ["an"]) | (["an"], ["a"]) => true,
+            (less, []) => nothing(less) && (last || !points(less)),
+            ([], more) => nothing(more) && (last || !points(more)),
+            _ => false,
+        }
     }
 
     /// An edit as a person reads it: `these words -> those words`.
@@ -355,10 +372,18 @@ fn is_alike(words: &[Token], recorded: &[Token]) -> bool {
     let commas = |tokens: &[Token]| tokens.iter().filter(|token| token.lower == ",").count();
     let (Some(first), Some(last)) = (words.first(), words.last()) else { return false };
     let (Some(was), Some(was_last)) = (recorded.first(), recorded.last()) else { return false };
+    // "John F. Kennedy" and "St. Anton" go on.
+    let is_short = |tokens: &[Token], at: usize| {
+        at.checked_sub(1).and_then(|before| tokens.get(before)).is_some_and(|word| {
+            word.lower.chars().count() == 1
+                || matches!(word.lower.as_str(), "st" | "mt" | "dr" | "mr" | "mrs" | "ft")
+        })
+    };
     let ends_sentence = |tokens: &[Token]| {
-        tokens.windows(2).any(|pair| {
+        tokens.windows(2).enumerate().any(|(at, pair)| {
             matches!(pair[0].lower.as_str(), "." | "?" | "!" | ";" | ":")
                 && pair[1].span.start > pair[0].span.end
+                && !(pair[0].lower == "." && is_short(tokens, at))
         }) || tokens.iter().any(|token| matches!(token.lower.as_str(), "?" | "!" | ";"))
     };
     if commas(words) != commas(recorded) || ends_sentence(words) && !ends_sentence(recorded) {
@@ -381,7 +406,10 @@ fn is_alike(words: &[Token], recorded: &[Token]) -> bool {
     } else {
         first.shape == was.shape
             && words.len() <= recorded.len() + 1
-            && words.iter().all(|token| token.shape != Shape::Name)
+            && words.iter().all(|token| {
+                let digits = |token: &Token| token.lower.starts_with(|c: char| c.is_ascii_digit());
+                token.shape != Shape::Name || (digits(token) && recorded.iter().any(digits))
+            })
     }
 }
 

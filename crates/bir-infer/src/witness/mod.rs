@@ -104,6 +104,7 @@ pub(crate) fn candidates(run: &Run<'_>, wanted: &Wanted<'_>) -> Vec<Candidate> {
         search.times(text, &mut out);
         if !out.iter().any(|found| found.cost < 8.0) {
             search.parts(text, &mut out);
+            search.affix(text, &mut out);
             search.cut(text, &mut out);
         }
     }

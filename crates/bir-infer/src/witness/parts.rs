@@ -6,6 +6,11 @@ use bir_plan::expr::Expr;
 use bir_plan::template::Origin;
 use serde_json::Value;
 
+/// Texts of more words are not taken apart.
+const MOST_WORDS: usize = 12;
+/// So many explanations of a part that is known.
+const MOST_AFFIXED: usize = 6;
+
 impl Search<'_> {
     /// A text of several parts, each of which something explains.
     pub(super) fn parts(&self, text: &str, out: &mut Vec<Candidate>) {
@@ -53,6 +58,47 @@ impl Search<'_> {
                 out.push(Candidate { expr, cost, origin, place: None, held: 1 });
             }
             if fixed == 0 {
+                break;
+            }
+        }
+    }
+
+    /// A text that something explains, and words before or behind it that are always the same.
+    pub(super) fn affix(&self, text: &str, out: &mut Vec<Candidate>) {
+        if text.len() > 200 {
+            return;
+        }
+        let spaces: Vec<usize> = text.match_indices(' ').map(|(at, _)| at).take(MOST_WORDS).collect();
+        let mut best = |known: &str, fixed: &str, first: bool| {
+            if known.len() < 3 {
+                return false;
+            }
+            let mut found = Vec::new();
+            let value = Value::from(known);
+            self.prompt(&value, &mut found);
+            self.results(&value, &mut found);
+            found.retain(|candidate| candidate.cost < 14.0);
+            found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+            found.truncate(MOST_AFFIXED);
+            let any = !found.is_empty();
+            for candidate in found {
+                let fixed = Value::from(fixed);
+                let more = 6.0 + surprise(&fixed, false);
+                let fixed = Expr::Const(fixed);
+                let parts = if first { vec![candidate.expr, fixed] } else { vec![fixed, candidate.expr] };
+                let cost = candidate.cost + more;
+                out.push(Candidate { expr: Expr::Concat(parts), cost, ..candidate });
+            }
+            any
+        };
+        // The longest that is known.
+        for at in spaces.iter().rev() {
+            if best(&text[..*at], &text[*at..], true) {
+                break;
+            }
+        }
+        for at in &spaces {
+            if best(&text[*at + 1..], &text[..=*at], false) {
                 break;
             }
         }

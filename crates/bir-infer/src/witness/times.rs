@@ -10,6 +10,9 @@ use serde_json::{Map, Value};
 /// A day of the prompt is not moved further than this without words that say so.
 const MOST_DAYS: i64 = 31;
 
+/// Nor further than so many months.
+const MOST_MONTHS: i64 = 12;
+
 /// Makes an expression so much later.
 type Move = fn(Expr, i64) -> Expr;
 
@@ -93,17 +96,33 @@ impl Search<'_> {
         }
     }
 
-    /// A day of the prompt, or today, some days before or after.
-    pub(super) fn later(&self, of: Expr, from: &Value, wanted: &str) -> Option<(Expr, f64)> {
-        let Value::String(from) = from else { return None };
-        let days = days_between(from, wanted)?;
-        if days == 0 || days.abs() > MOST_DAYS {
-            return None;
+    /// A day of the prompt, or today, some days or months before or after.
+    pub(super) fn later(&self, of: &Expr, from: &Value, wanted: &str) -> Vec<(Expr, f64)> {
+        let mut out = Vec::new();
+        let Value::String(from) = from else { return out };
+        let Some(days) = days_between(from, wanted).filter(|days| *days != 0) else { return out };
+        let moved = |amount: i64, unit: Unit| {
+            let amount = Box::new(Expr::Const(amount.into()));
+            Expr::Add { of: Box::new(of.clone()), amount, unit }
+        };
+        let back = if days < 0 { 2.0 } else { 0.0 };
+        if days.abs() <= MOST_DAYS {
+            #[expect(clippy::cast_precision_loss, reason = "at most 31")]
+            out.push((moved(days, Unit::Days), (days.abs() as f64).log2() + back));
         }
-        #[expect(clippy::cast_precision_loss, reason = "at most 31")]
-        let cost = (days.abs() as f64).log2() + if days < 0 { 2.0 } else { 0.0 };
-        let amount = Box::new(Expr::Const(days.into()));
-        Some((Expr::Add { of: Box::new(of), amount, unit: Unit::Days }, cost))
+        for months in 1..=MOST_MONTHS {
+            let months = if days < 0 { -months } else { months };
+            // It has to be about as long.
+            if (days / 30 - months).abs() > 1 {
+                continue;
+            }
+            let expr = moved(months, Unit::Months);
+            if self.gives(&expr, &wanted.into()) {
+                #[expect(clippy::cast_precision_loss, reason = "at most 12")]
+                out.push((expr, 3.0 + (months.abs() as f64).log2() + back));
+            }
+        }
+        out
     }
 
     /// Days and times of results, in other forms or moved; and the clock.
@@ -190,7 +209,8 @@ impl Search<'_> {
             let today: &str = self.run.today.get(..10).unwrap_or_default();
             if today == text {
                 out.push(Candidate { expr: clock(), cost: 8.0, origin: Origin::Clock, place: None, held: 1 });
-            } else if let Some((expr, cost)) = self.later(clock(), &today.into(), text) {
+            }
+            for (expr, cost) in self.later(&clock(), &today.into(), text) {
                 out.push(Candidate { expr, cost: 10.0 + cost, origin: Origin::Clock, place: None, held: 1 });
             }
         }
