@@ -22,6 +22,7 @@ mod index;
 mod leaves;
 mod lower;
 mod names;
+mod perturb;
 mod prompt;
 mod reader;
 mod select;

@@ -16,6 +16,8 @@ use bir_plan::expr::{At, Case, Expr, Path, Scope, Type, as_number, eval, shown, 
 use bir_plan::template::Origin;
 use bir_plan::trace::{Call, Output, Trace};
 use serde_json::{Map, Value};
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 /// So many calls of a run are explained; a run with more of them is no task that is done again.
 pub(crate) const MOST_CALLS: usize = 200;
@@ -93,7 +95,7 @@ pub(crate) fn candidates(run: &Run<'_>, wanted: &Wanted<'_>) -> Vec<Candidate> {
         At::Key(key) => Some(names::words(key)),
         At::Index(_) => None,
     });
-    let search = Search { run, wanted, words: key.unwrap_or_default() };
+    let search = Search { run, wanted, words: key.unwrap_or_default(), likeness: RefCell::default() };
     let mut out = Vec::new();
     if matches!(wanted.value, Value::String(text) if is_redacted(text)) {
         return out;
@@ -168,6 +170,8 @@ struct Search<'r> {
     run: &'r Run<'r>,
     wanted: &'r Wanted<'r>,
     words: Vec<String>,
+    /// How like the name of the argument is to that of a place, by the shape of its path.
+    likeness: RefCell<HashMap<u32, f64>>,
 }
 
 impl Search<'_> {

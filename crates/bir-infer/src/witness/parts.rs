@@ -110,8 +110,10 @@ impl Search<'_> {
             return;
         }
         for (number, whole) in &self.run.index.texts {
-            let place = self.run.index.place(*number);
-            if place.call >= self.wanted.call || whole.len() <= text.len() || whole.len() > 2_000 {
+            if self.run.index.call(*number) >= self.wanted.call
+                || whole.len() <= text.len()
+                || whole.len() > 2_000
+            {
                 continue;
             }
             let Some(at) = whole.find(text) else { continue };
@@ -122,10 +124,11 @@ impl Search<'_> {
             }
             let after: String = before.chars().next_back().into_iter().collect();
             let until: String = behind.chars().next().into_iter().collect();
-            for Way { expr, cost } in self.reach(place).into_iter().take(4) {
+            let place = self.run.index.place(*number);
+            for Way { expr, cost } in self.reach(&place).into_iter().take(4) {
                 let expr = Expr::Cut { of: Box::new(expr), after: after.clone(), before: until.clone() };
                 if self.gives(&expr, self.wanted.value) {
-                    let cost = 12.0 + cost + self.distance(place);
+                    let cost = 12.0 + cost + self.distance(*number);
                     out.push(Candidate {
                         expr,
                         cost,

@@ -135,8 +135,7 @@ impl Search<'_> {
         let lengths: Vec<i64> = self.lengths(unit);
         let mut near = Vec::new();
         for (at, found) in &index.times {
-            let place = index.place(*at);
-            if place.call >= self.wanted.call || *found == text {
+            if index.call(*at) >= self.wanted.call || *found == text {
                 continue;
             }
             let moved: Option<(Move, i64, f64)> = match kind {
@@ -162,13 +161,14 @@ impl Search<'_> {
                     }),
             };
             if let Some((make, amount, cost)) = moved {
-                near.push((place, make, amount, cost + self.distance(place)));
+                near.push((*at, make, amount, cost + self.distance(*at)));
             }
         }
         near.sort_by(|a, b| a.3.total_cmp(&b.3));
-        for (place, make, amount, cost) in near.into_iter().take(MOST_PLACES) {
+        for (at, make, amount, cost) in near.into_iter().take(MOST_PLACES) {
+            let place = index.place(at);
             let form = if kind == TimeKind::Date { TimeForm::Date } else { TimeForm::Time };
-            for Way { expr, cost: way } in self.reach(place) {
+            for Way { expr, cost: way } in self.reach(&place) {
                 for length in
                     self.run.prompt.typed.iter().filter(|entity| entity.kind == Kind::Duration).take(4)
                 {
