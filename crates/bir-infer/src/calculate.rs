@@ -33,6 +33,8 @@ pub struct Calculation {
     pub agreeing: Vec<usize>,
     /// What was tried.
     pub verification: Verification,
+    /// Leaves that a run contradicts; they are of low confidence.
+    pub contradicted: usize,
     /// How the task is worded.
     pub wording: Wording,
     /// What reads a prompt; to be stored beside the scenario.
@@ -171,6 +173,7 @@ pub fn calculate<T: Borrow<Trace>>(traces: &[T]) -> Option<Calculation> {
         .map(|(n, _)| n)
         .collect();
     let needed = params.iter().map(|param| param.name.clone()).collect();
+    let contradicted = unified.leaves.iter().filter(|leaf| leaf.contradicted).count();
     let scenario = Scenario { prompt: unified.run.prompt.text.to_owned(), params, steps, runs };
     let drafts: Vec<(Draft, String)> = unified
         .drafts
@@ -186,6 +189,7 @@ pub fn calculate<T: Borrow<Trace>>(traces: &[T]) -> Option<Calculation> {
         leaves: reports,
         agreeing: agreeing.iter().map(|run| run.number).collect(),
         verification,
+        contradicted,
         reader: Reader { needed, drafts, seen, used, edits, wording: wording.clone() },
         wording,
     })
