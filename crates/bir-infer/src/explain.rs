@@ -1,8 +1,9 @@
 //! From one run: for every leaf of every input its explanations, ranked.
 
 use crate::leaves::leaves;
-use crate::witness::{Candidate, Run, Wanted, candidates};
-use bir_plan::expr::{At, Path};
+use crate::probe::Probe;
+use crate::witness::{Candidate, Run, TimeKind, Wanted, candidates, gives, time_kind};
+use bir_plan::expr::{At, Expr, Path, TimeForm};
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -18,6 +19,8 @@ pub(crate) struct Explained {
     /// The schema lists it.
     pub(crate) listed: bool,
     pub(crate) candidates: Vec<Candidate>,
+    /// The same, prepared to be asked in other runs.
+    pub(crate) probes: Vec<Probe>,
     /// A run says something else, and it is no slip: what is left is what most runs bear out.
     pub(crate) contradicted: bool,
 }
@@ -32,11 +35,53 @@ pub(crate) fn explain(run: &Run<'_>) -> Vec<Explained> {
             let wanted = Wanted { call, path: &path, value, listed };
             let candidates = candidates(run, &wanted);
             let (path, value) = (path.clone(), value.clone());
-            out.push(Explained { call, path, value, listed, candidates, contradicted: false });
+            out.push(Explained {
+                call,
+                path,
+                value,
+                listed,
+                candidates,
+                probes: Vec::new(),
+                contradicted: false,
+            });
         }
+        pair(run, &mut out[from..]);
         cohere(&mut out[from..]);
     }
+    for leaf in &mut out {
+        leaf.probes = leaf.candidates.iter().map(|candidate| Probe::new(&candidate.expr)).collect();
+    }
     out
+}
+
+/// So many explanations of a time are tried for the day beside it.
+const MOST_PAIRED: usize = 16;
+/// What it costs, in bits, that a day is that of the time beside it.
+const PAIRED: f64 = 1.0;
+
+/// A day and a time of one call may be those of one moment: behind midnight the day is another one.
+fn pair(run: &Run<'_>, leaves: &mut [Explained]) {
+    let moments: Vec<Candidate> = leaves
+        .iter()
+        .filter(|leaf| leaf.value.as_str().is_some_and(|text| time_kind(text) == Some(TimeKind::Time)))
+        .flat_map(|leaf| leaf.candidates.iter().take(MOST_PAIRED))
+        .filter(|candidate| matches!(candidate.expr, Expr::Time { form: TimeForm::Time, .. }))
+        .cloned()
+        .collect();
+    for leaf in leaves {
+        if !leaf.value.as_str().is_some_and(|text| time_kind(text) == Some(TimeKind::Date)) {
+            continue;
+        }
+        for moment in &moments {
+            let Expr::Time { of, .. } = &moment.expr else { continue };
+            let expr = Expr::Time { of: of.clone(), form: TimeForm::Date };
+            let known = leaf.candidates.iter().any(|candidate| candidate.expr == expr);
+            if !known && gives(run, &expr, &leaf.value) {
+                let cost = moment.cost + PAIRED;
+                leaf.candidates.push(Candidate { expr, cost, ..moment.clone() });
+            }
+        }
+    }
 }
 
 /// Leaves of a call that may come from the same record probably do.

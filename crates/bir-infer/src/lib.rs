@@ -23,6 +23,7 @@ mod leaves;
 mod lower;
 mod names;
 mod perturb;
+mod probe;
 mod prompt;
 mod reader;
 mod select;

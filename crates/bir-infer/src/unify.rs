@@ -2,16 +2,18 @@
 
 use crate::explain::{Explained, explain};
 use crate::leaves::{at, is_same, leaves};
+use crate::probe::{Probe, Results};
 use crate::prompt::{self, Draft};
 use crate::slip::is_slip;
-use crate::witness::{Run, result_key, today};
+use crate::witness::{Run, today};
 use crate::wording::{Edit, Wording};
 use bir_entity::Clock;
-use bir_plan::expr::{At, Expr, Path, Scope, eval, view};
+use bir_plan::expr::{At, Expr, Path};
 use bir_plan::param::Reading;
 use bir_plan::template::Origin;
-use bir_plan::trace::{Call, Output, Trace};
+use bir_plan::trace::{Call, Trace};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Explanations that cost so much more than the best one, in bits, make no place in a wording.
@@ -181,14 +183,15 @@ impl Explained {
 
     /// Strikes out what fails in one of several runs but for some of them, and counts where the rest holds.
     fn keep(&mut self, evidence: &[Vec<Verdict>], but: &[usize]) {
-        let mut n = 0;
-        self.candidates.retain_mut(|candidate| {
-            let own = || evidence.iter().enumerate().map(|(run, verdicts)| (run, verdicts[n]));
-            let kept = !own().any(|(run, verdict)| verdict == Verdict::Fails && !but.contains(&run));
-            candidate.held += own().filter(|(_, verdict)| *verdict == Verdict::Holds).count();
-            n += 1;
-            kept
-        });
+        let own = |n: usize| evidence.iter().enumerate().map(move |(run, verdicts)| (run, verdicts[n]));
+        let kept = |n: usize| !own(n).any(|(run, verdict)| verdict == Verdict::Fails && !but.contains(&run));
+        let kept: Vec<bool> = (0..self.candidates.len()).map(kept).collect();
+        for (n, candidate) in self.candidates.iter_mut().enumerate() {
+            candidate.held += own(n).filter(|(_, verdict)| *verdict == Verdict::Holds).count();
+        }
+        let (mut first, mut second) = (kept.iter(), kept.iter());
+        self.candidates.retain(|_| first.next() == Some(&true));
+        self.probes.retain(|_| second.next() == Some(&true));
     }
 }
 
@@ -310,7 +313,7 @@ struct Other<'t> {
     number: usize,
     calls: Vec<&'t Call>,
     params: Map<String, Value>,
-    results: Map<String, Value>,
+    results: Results<'t>,
     today: String,
     said: Vec<Option<Value>>,
     edits: Vec<Edit>,
@@ -336,11 +339,7 @@ impl<'t> Other<'t> {
         if edits.len() > MOST_EDITS {
             return None;
         }
-        let results = calls.iter().enumerate().filter_map(|(n, call)| match &call.output {
-            Output::Value { value, .. } => Some((result_key(n), value.clone())),
-            _ => None,
-        });
-        let (results, calls) = (results.collect(), calls.iter().collect());
+        let (results, calls) = (Results::new(calls), calls.iter().collect());
         Some(Self {
             number,
             calls,
@@ -378,9 +377,7 @@ impl<'t> Other<'t> {
 
     fn swap(&mut self, i: usize, j: usize) {
         self.calls.swap(i, j);
-        let (a, b) = (self.results.remove(&result_key(i)), self.results.remove(&result_key(j)));
-        self.results.extend(b.map(|result| (result_key(i), result)));
-        self.results.extend(a.map(|result| (result_key(j), result)));
+        self.results.swap(i, j);
     }
 
     /// Calls with other arguments.
@@ -391,24 +388,29 @@ impl<'t> Other<'t> {
 
     /// What an expression gives here.
     fn given(&self, expr: &Expr) -> Option<Value> {
-        let scope =
-            Scope { params: &self.params, kept: &self.results, result: None, item: None, now: &self.today };
-        eval(expr, &scope).ok()
+        self.results
+            .ask(&Probe::new(expr), &self.params, &self.today, |given| given.ok().map(Cow::into_owned))
     }
 
     /// Which explanations of a leaf hold here.
     fn verdicts(&self, leaf: &Explained) -> Vec<Verdict> {
-        let scope =
-            Scope { params: &self.params, kept: &self.results, result: None, item: None, now: &self.today };
         let value = self.calls.get(leaf.call).and_then(|call| at(&call.input, &leaf.path));
-        let verdict = |expr: &Expr| match (view(expr, &scope), value) {
-            (Ok(given), Some(value)) if is_same(&given, value) => Verdict::Holds,
-            (Err(_), Some(_)) if params(expr).iter().any(|n| !self.params.contains_key(&prompt::key(*n))) => {
-                Verdict::Unknown
-            }
-            _ => Verdict::Fails,
+        let verdict = |expr: &Expr, probe: &Probe| {
+            self.results.ask(probe, &self.params, &self.today, |given| match (given, value) {
+                (Ok(given), Some(value)) if is_same(&given, value) => Verdict::Holds,
+                (Err(_), Some(_))
+                    if params(expr).iter().any(|n| !self.params.contains_key(&prompt::key(*n))) =>
+                {
+                    Verdict::Unknown
+                }
+                _ => Verdict::Fails,
+            })
         };
-        leaf.candidates.iter().map(|candidate| verdict(&candidate.expr)).collect()
+        leaf.candidates
+            .iter()
+            .zip(&leaf.probes)
+            .map(|(candidate, probe)| verdict(&candidate.expr, probe))
+            .collect()
     }
 }
 

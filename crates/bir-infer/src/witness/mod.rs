@@ -8,16 +8,19 @@ mod results;
 mod said;
 mod times;
 
+pub(crate) use times::{TimeKind, time_kind};
+
 use crate::index::{Index, Place};
-use crate::leaves::is_redacted;
+use crate::leaves::{Tree, is_redacted};
 use crate::names;
+use crate::probe::{Probe, Results};
 use crate::prompt::Prompt;
-use bir_plan::expr::{At, Case, Expr, Path, Scope, Type, as_number, eval, shown, view};
+use bir_plan::expr::{At, Case, Expr, Path, Scope, Type, as_number, eval, shown};
 use bir_plan::template::Origin;
-use bir_plan::trace::{Call, Output, Trace};
+use bir_plan::trace::{Call, Trace};
 use serde_json::{Map, Value};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// So many calls of a run are explained; a run with more of them is no task that is done again.
 pub(crate) const MOST_CALLS: usize = 200;
@@ -27,6 +30,8 @@ const MOST_PLACES: usize = 16;
 pub(crate) const COINCIDENCE: f64 = 12.0;
 /// What a further place of the same value in the same result costs, in bits.
 const ECHO: f64 = 0.3;
+/// What it costs, in bits, that a call was given what it gives back, where another has found it.
+const GIVEN: f64 = 8.0;
 /// So many explanations of one value are kept.
 pub(crate) const MOST: usize = 64;
 
@@ -49,24 +54,41 @@ pub(crate) struct Run<'t> {
     pub(crate) index: Index<'t>,
     /// `2026-11-30T08:00`.
     pub(crate) today: String,
-    /// Its results, by [`result_key`].
-    pub(crate) results: Map<String, Value>,
+    pub(crate) results: Results<'t>,
+    /// What each call was given, as texts.
+    given: Vec<HashSet<String>>,
 }
 
 impl<'t> Run<'t> {
     pub(crate) fn new(trace: &'t Trace) -> Self {
         let calls = &trace.calls[..trace.calls.len().min(MOST_CALLS)];
-        let results = calls.iter().enumerate().filter_map(|(n, call)| match &call.output {
-            Output::Value { value, .. } => Some((result_key(n), value.clone())),
-            _ => None,
-        });
         Self {
             calls,
             prompt: Prompt::new(trace),
             index: Index::new(calls),
             today: today(trace),
-            results: results.collect(),
+            results: Results::new(calls),
+            given: calls.iter().map(|call| given(&call.input)).collect(),
         }
+    }
+
+    /// Whether a call was given a value itself, so that it did not find it.
+    pub(crate) fn was_given(&self, call: usize, value: &Value) -> bool {
+        let shown = shown_value(value);
+        shown.is_some_and(|shown| self.given.get(call).is_some_and(|given| given.contains(&shown)))
+    }
+}
+
+fn given(input: &Value) -> HashSet<String> {
+    let tree = Tree::new(input);
+    tree.leaves().filter_map(|(_, leaf)| shown_value(leaf)).collect()
+}
+
+fn shown_value(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) => as_number(value).map(shown),
+        _ => None,
     }
 }
 
@@ -184,8 +206,7 @@ impl Search<'_> {
 /// Whether an expression gives a value in a run.
 pub(crate) fn gives(run: &Run<'_>, expr: &Expr, value: &Value) -> bool {
     let params = run.prompt.samples();
-    let scope = Scope { params: &params, kept: &run.results, result: None, item: None, now: &run.today };
-    view(expr, &scope).is_ok_and(|given| *given == *value)
+    run.results.ask(&Probe::new(expr), &params, &run.today, |given| given.is_ok_and(|given| *given == *value))
 }
 
 /// The calls whose results an expression reads.

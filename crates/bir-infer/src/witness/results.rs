@@ -1,7 +1,7 @@
 //! Leaves of earlier results.
 
 use super::{
-    COINCIDENCE, Candidate, ECHO, MOST_PLACES, Search, case_of, may_be_constant, rarity, result_key,
+    COINCIDENCE, Candidate, ECHO, GIVEN, MOST_PLACES, Search, case_of, may_be_constant, rarity, result_key,
     surprise, typed,
 };
 use crate::index::Place;
@@ -12,6 +12,10 @@ use bir_plan::template::Origin;
 use bir_plan::trace::Output;
 use serde_json::Value;
 use std::collections::HashMap;
+
+/// What words cost that a call has confirmed: a little less than the prompt itself.
+const KNOWN: f64 = 1.0;
+const KNOWN_SHARE: f64 = 0.05;
 
 impl Search<'_> {
     /// Leaves of earlier results with this value.
@@ -26,9 +30,18 @@ impl Search<'_> {
         // Of equals in one result the first is the original.
         let mut before: HashMap<usize, u8> = HashMap::new();
         let mut near: Vec<(u32, f64)> = Vec::new();
+        let is_given = |at: u32| self.run.was_given(index.call(at), value);
+        let is_found = equal.iter().any(|at| !is_given(*at));
+        // Words of the prompt that a call was given and gives back are what was meant: what comes later goes on with them.
+        let is_known = |at: u32| {
+            !is_found
+                && is_given(at)
+                && value.as_str().is_some_and(|text| text.len() >= 4 && self.run.prompt.words(text).is_some())
+        };
         for at in equal {
             let rank = before.entry(index.call(at)).or_default();
-            near.push((at, self.distance(at) + ECHO * f64::from(*rank)));
+            let given = if is_found && is_given(at) { GIVEN } else { 0.0 };
+            near.push((at, self.distance(at) + ECHO * f64::from(*rank) + given));
             *rank = rank.saturating_add(1).min(10);
         }
         // A small number or a short word is linked by its name alone.
@@ -42,6 +55,7 @@ impl Search<'_> {
             for Way { expr, cost } in self.reach(&place) {
                 let Some(expr) = self.as_type(expr, &place, value) else { continue };
                 let cost = 4.0 + cost + many + distance;
+                let cost = if is_known(at) { KNOWN + KNOWN_SHARE * cost } else { cost };
                 out.push(Candidate {
                     expr,
                     cost,

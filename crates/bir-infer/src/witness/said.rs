@@ -48,7 +48,7 @@ impl Search<'_> {
             {
                 // A word in capitals is as usual as in small letters.
                 let plain = if plain == 0.0 && !found.contains(|c: char| c.is_uppercase() || c == ' ') {
-                    4.0
+                    8.4
                 } else {
                     plain
                 };

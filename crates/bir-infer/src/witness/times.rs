@@ -217,13 +217,14 @@ impl Search<'_> {
     }
 }
 
+/// What of a moment a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TimeKind {
+pub(crate) enum TimeKind {
     Date,
     Time,
 }
 
-fn time_kind(text: &str) -> Option<TimeKind> {
+pub(crate) fn time_kind(text: &str) -> Option<TimeKind> {
     let shown = |form| {
         let expr = Expr::Time { of: Box::new(Expr::Const(text.into())), form };
         let nothing = Map::new();
