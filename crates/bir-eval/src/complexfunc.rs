@@ -410,7 +410,19 @@ fn by_others(group: &[Task], n: usize, verbose: bool) -> Outcome {
                 continue;
             }
         };
-        outcomes.push(run(&found, &task.trace, &params));
+        let outcome = run(&found, &task.trace, &params);
+        if let Outcome::Wrong(why) = &outcome {
+            note(verbose, &format!("wrong by a pattern: {why}\n      {}", found.scenario.prompt));
+            let key = why.split([' ', '=']).find(|word| word.contains('.')).unwrap_or_default();
+            for (n, step) in found.scenario.steps.iter().enumerate() {
+                for (at, leaf) in step.input.leaves() {
+                    if format!("{}.{at}", step.tool) == key {
+                        note(verbose, &format!("      step {n}: {:?} also {:?}", leaf.expr, leaf.also));
+                    }
+                }
+            }
+        }
+        outcomes.push(outcome);
     }
     // One that goes wrong counts, whatever the others do.
     if let Some(at) = outcomes.iter().position(|outcome| matches!(outcome, Outcome::Wrong(_))) {

@@ -30,8 +30,6 @@ const MOST_PLACES: usize = 16;
 pub(crate) const COINCIDENCE: f64 = 12.0;
 /// What a further place of the same value in the same result costs, in bits.
 const ECHO: f64 = 0.3;
-/// What it costs, in bits, that a call was given what it gives back, where another has found it.
-const GIVEN: f64 = 8.0;
 /// So many explanations of one value are kept.
 pub(crate) const MOST: usize = 64;
 

@@ -1,7 +1,7 @@
 //! Leaves of earlier results.
 
 use super::{
-    COINCIDENCE, Candidate, ECHO, GIVEN, MOST_PLACES, Search, case_of, may_be_constant, rarity, result_key,
+    COINCIDENCE, Candidate, ECHO, MOST_PLACES, Search, case_of, may_be_constant, rarity, result_key,
     surprise, typed,
 };
 use crate::index::Place;
@@ -40,8 +40,7 @@ impl Search<'_> {
         };
         for at in equal {
             let rank = before.entry(index.call(at)).or_default();
-            let given = if is_found && is_given(at) { GIVEN } else { 0.0 };
-            near.push((at, self.distance(at) + ECHO * f64::from(*rank) + given));
+            near.push((at, self.distance(at) + ECHO * f64::from(*rank)));
             *rank = rank.saturating_add(1).min(10);
         }
         // A small number or a short word is linked by its name alone.
