@@ -144,6 +144,10 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Conflict(what) => Self::new(Code::Conflict, format!("{what} exists already")),
+            error @ (StoreError::Revision { .. } | StoreError::Taken { .. }) => {
+                Self::new(Code::Conflict, error.to_string())
+            }
+            StoreError::Refused(why) => Self::new(Code::Invalid, why),
             StoreError::Cursor => Self::new(
                 Code::BadCursor,
                 "the cursor does not belong to this list; leave it out to begin again",

@@ -2,8 +2,6 @@
 
 use crate::home::{Asked, Home, Thing};
 use bir_hosts::Host;
-use rustix::fs::{Gid, Uid};
-use rustix::thread::set_thread_res_uid;
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
@@ -39,7 +37,10 @@ fn left(home: &Home, because: &str) {
 
 /// Does this as a user whom a mode can forbid something. The superuser may read and write everywhere, so a thread of it becomes
 /// somebody else for as long as `act` takes; on Linux that is the thread's matter alone.
+#[cfg(target_os = "linux")]
 fn as_somebody(home: &Home, act: impl FnOnce() + Send) {
+    use rustix::fs::{Gid, Uid};
+    use rustix::thread::set_thread_res_uid;
     if !rustix::process::geteuid().is_root() {
         return act();
     }
@@ -48,7 +49,7 @@ fn as_somebody(home: &Home, act: impl FnOnce() + Send) {
     let changed = std::thread::scope(|scope| {
         scope
             .spawn(|| {
-                set_thread_res_uid(None, user, None).expect("the superuser may become anybody");
+                set_thread_res_uid(user, user, user).expect("the superuser may become anybody");
                 act();
             })
             .join()
@@ -56,6 +57,12 @@ fn as_somebody(home: &Home, act: impl FnOnce() + Send) {
     if let Err(panic) = changed {
         std::panic::resume_unwind(panic);
     }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn as_somebody(_: &Home, act: impl FnOnce() + Send) {
+    assert!(!rustix::process::geteuid().is_root(), "run this as a user whom a mode can forbid something");
+    act();
 }
 
 #[test]
