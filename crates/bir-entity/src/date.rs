@@ -44,13 +44,19 @@ pub(crate) fn days_of_month(text: &str, found: &mut [Entity], clock: &Clock) {
     const BEFORE: &[&str] = &["on", "until", "till", "by", "from", "before", "after", "since"];
     /// Only where another day was said.
     const BETWEEN: &[&str] = &["to", "through", "and", "between"];
-    let mut known: Option<Date> = None;
+    // With whether it is only counted from today.
+    let mut known: Option<(Date, bool)> = None;
     for entity in found {
+        let words = &text[entity.span.clone()];
         if entity.kind == Kind::Date {
-            known = entity.normal.as_str().and_then(|day| day.parse().ok()).or(known);
+            // "Tomorrow" beside a day in figures says which day that is, and not the other way round.
+            let figures = words.contains(|c: char| c.is_ascii_digit());
+            if figures || known.is_none_or(|known| known.1) {
+                let day = entity.normal.as_str().and_then(|day| day.parse().ok());
+                known = day.map(|day| (day, !figures)).or(known);
+            }
             continue;
         }
-        let words = &text[entity.span.clone()];
         let ordinal = ["st", "nd", "rd", "th"].iter().find_map(|end| words.strip_suffix(end));
         let day = ordinal.and_then(|digits| digits.parse::<i8>().ok());
         let (Kind::Number, Some(day)) = (entity.kind, day) else { continue };
@@ -63,10 +69,10 @@ pub(crate) fn days_of_month(text: &str, found: &mut [Entity], clock: &Clock) {
                 .next()
                 .is_some_and(|word| BEFORE.contains(&word) || (known.is_some() && BETWEEN.contains(&word)))
             && (behind.is_empty() || BEHIND.contains(&behind.as_str()));
-        if is_day && let Some(date) = next(known.unwrap_or(clock.now.date()), day) {
+        if is_day && let Some(date) = next(known.map_or(clock.now.date(), |(known, _)| known), day) {
             entity.kind = Kind::Date;
             entity.normal = date.to_string().into();
-            known = Some(date);
+            known = Some((date, false));
         }
     }
 }

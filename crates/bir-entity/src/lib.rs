@@ -287,6 +287,8 @@ mod tests {
         };
         assert_eq!(days("from May 1, 2027, back on the 7th"), ["2027-05-01", "2027-05-07"]);
         assert_eq!(days("from May 30, 2027 to the 2nd."), ["2027-05-30", "2027-06-02"]);
+        let found = days("tomorrow (May 10, 2027) or the day after tomorrow, back on the 17th.");
+        assert_eq!(found, ["2026-12-01", "2027-05-10", "2026-12-02", "2027-05-17"]);
         assert_eq!(days("meet me on the 7th at noon"), ["2026-12-07",]);
         assert_eq!(
             days("stay on the 7th floor, take the 7th of them, and go to the 7th"),

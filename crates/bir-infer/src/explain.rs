@@ -21,7 +21,7 @@ pub(crate) struct Explained {
     pub(crate) candidates: Vec<Candidate>,
     /// The same, prepared to be asked in other runs.
     pub(crate) probes: Vec<Probe>,
-    /// A run says something else, and it is no slip: what is left is what most runs bear out.
+    /// A run says something else: what is left is what most runs bear out.
     pub(crate) contradicted: bool,
 }
 

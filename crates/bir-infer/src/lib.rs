@@ -27,7 +27,6 @@ mod probe;
 mod prompt;
 mod reader;
 mod select;
-mod slip;
 mod unify;
 mod verify;
 mod walk;

@@ -4,7 +4,6 @@ use crate::explain::{Explained, explain};
 use crate::leaves::{at, is_same, leaves};
 use crate::probe::{Probe, Results};
 use crate::prompt::{self, Draft};
-use crate::slip::is_slip;
 use crate::witness::{Run, today};
 use crate::wording::{Edit, Wording};
 use bir_entity::Clock;
@@ -13,7 +12,6 @@ use bir_plan::param::Reading;
 use bir_plan::template::Origin;
 use bir_plan::trace::{Call, Trace};
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 use std::ops::Range;
 
 /// Explanations that cost so much more than the best one, in bits, make no place in a wording.
@@ -22,6 +20,9 @@ const MARGIN: f64 = 8.0;
 const MOST_ARRANGED: usize = 12;
 /// A prompt whose cheapest reading has more edits is another task.
 const MOST_EDITS: usize = 4;
+
+/// Of so many runs that bear a leaf out, one of another wording may not.
+const MANY: usize = 3;
 
 /// What several runs say together.
 pub(crate) struct Unified<'t> {
@@ -100,12 +101,10 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
     // A prompt that says the same but for its places is the same task: what does not hold there does not hold.
     for leaf in &mut leaves {
         let evidence: Vec<Vec<Verdict>> = alike.iter().map(|other| other.verdicts(leaf)).collect();
-        let slip = slip(leaf, &alike, &evidence);
-        let others = if slip.is_none() { leaf.exceptions(&evidence) } else { Vec::new() };
-        leaf.contradicted = !others.is_empty();
-        let excused: Vec<usize> = others.into_iter().chain(slip).collect();
-        leaf.keep(&evidence, &excused);
-        for run in excused {
+        let exceptions = leaf.exceptions(&evidence);
+        leaf.contradicted = !exceptions.is_empty();
+        leaf.keep(&evidence, &exceptions);
+        for run in exceptions {
             alike[run].exceptions.push((leaf.call, leaf.path.clone()));
         }
     }
@@ -122,16 +121,20 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
         }
         alike.push(other);
     }
-    // Where others say the same and lose nothing, it is not their words that make the difference.
+    // Where others say the same and lose nothing, it is not their words that make the difference; and where many lose it, the first run
+    // may be the odd one.
+    let bearing = alike.len() + 1;
+    let mut losing = vec![0; leaves.len()];
     for other in rejected {
         let excused =
             |edit: &Edit| !wording.is_harmless(edit) && !alike.iter().any(|known| known.edits.contains(edit));
-        if other.edits.iter().any(excused) {
-            continue;
-        }
-        for leaf in &mut leaves {
+        let excused = other.edits.iter().any(excused);
+        for (leaf, losing) in leaves.iter_mut().zip(&mut losing) {
             let verdicts = other.verdicts(leaf);
-            leaf.contradicted |= lost(leaf, &verdicts);
+            if lost(leaf, &verdicts) {
+                *losing += 1;
+                leaf.contradicted |= !excused || *losing * MANY >= bearing;
+            }
         }
     }
     for other in alike {
@@ -193,44 +196,6 @@ impl Explained {
         self.candidates.retain(|_| first.next() == Some(&true));
         self.probes.retain(|_| second.next() == Some(&true));
     }
-}
-
-/// So many runs have to bear an explanation out before one that has another spelling is a slip.
-const BORNE_OUT: usize = 5;
-
-/// The only run that no explanation gives, if it is a slip of the pen against one that all others bear out: it says nothing of how the
-/// task is done.
-fn slip(leaf: &Explained, runs: &[Other<'_>], evidence: &[Vec<Verdict>]) -> Option<usize> {
-    let fails = |n: usize| {
-        evidence
-            .iter()
-            .enumerate()
-            .filter(move |(_, verdicts)| verdicts[n] == Verdict::Fails)
-            .map(|(run, _)| run)
-    };
-    let mut found = None;
-    for (n, candidate) in leaf.candidates.iter().enumerate() {
-        let mut failing = fails(n);
-        let (first, second) = (failing.next(), failing.next());
-        match (first, second) {
-            // One that needs no excuse.
-            (None, _) => return None,
-            (Some(run), None) => {
-                let holds = evidence.iter().filter(|verdicts| verdicts[n] == Verdict::Holds).count();
-                let written = at(&runs[run].calls[leaf.call].input, &leaf.path).and_then(Value::as_str);
-                let given = runs[run].given(&candidate.expr);
-                if let (Some(written), Some(Value::String(given))) = (written, given)
-                    && candidate.origin != Origin::Constant
-                    && holds >= BORNE_OUT
-                    && is_slip(written, &given)
-                {
-                    found = Some(run);
-                }
-            }
-            _ => {}
-        }
-    }
-    found
 }
 
 /// What nothing but a constant explains may change from run to run.
@@ -384,12 +349,6 @@ impl<'t> Other<'t> {
     fn odd(&self, first: &[Call]) -> Vec<usize> {
         let calls = self.calls.iter().zip(first).enumerate();
         calls.filter(|(_, (own, first))| !same_shape(&own.input, &first.input)).map(|(n, _)| n).collect()
-    }
-
-    /// What an expression gives here.
-    fn given(&self, expr: &Expr) -> Option<Value> {
-        self.results
-            .ask(&Probe::new(expr), &self.params, &self.today, |given| given.ok().map(Cow::into_owned))
     }
 
     /// Which explanations of a leaf hold here.

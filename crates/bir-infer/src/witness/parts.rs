@@ -17,7 +17,7 @@ impl Search<'_> {
         if text.len() > 400 {
             return;
         }
-        for separator in [", ", ",", " - ", "-", "/", "::", ":", "_", " "] {
+        for separator in [", ", ",", " - ", "-", "/", "::", ":", "_"] {
             let pieces: Vec<&str> = text.split(separator).collect();
             if !(2..=4).contains(&pieces.len()) || pieces.iter().any(|piece| piece.is_empty()) {
                 continue;
