@@ -56,8 +56,9 @@ pub(crate) fn explain(run: &Run<'_>) -> Vec<Explained> {
 
 /// So many explanations of a time are tried for the day beside it.
 const MOST_PAIRED: usize = 16;
-/// What it costs, in bits, that a day is that of the time beside it.
+/// What it costs, in bits, that a day is that of the time beside it: more than the time, and so much more than the likeliest day at most.
 const PAIRED: f64 = 1.0;
+const PAIRED_MOST: f64 = 6.0;
 
 /// A day and a time of one call may be those of one moment: behind midnight the day is another one.
 fn pair(run: &Run<'_>, leaves: &mut [Explained]) {
@@ -72,12 +73,13 @@ fn pair(run: &Run<'_>, leaves: &mut [Explained]) {
         if !leaf.value.as_str().is_some_and(|text| time_kind(text) == Some(TimeKind::Date)) {
             continue;
         }
+        let most = leaf.candidates.first().map_or(f64::MAX, |best| best.cost + PAIRED_MOST);
         for moment in &moments {
             let Expr::Time { of, .. } = &moment.expr else { continue };
             let expr = Expr::Time { of: of.clone(), form: TimeForm::Date };
             let known = leaf.candidates.iter().any(|candidate| candidate.expr == expr);
             if !known && gives(run, &expr, &leaf.value) {
-                let cost = moment.cost + PAIRED;
+                let cost = (moment.cost + PAIRED).min(most);
                 leaf.candidates.push(Candidate { expr, cost, ..moment.clone() });
             }
         }

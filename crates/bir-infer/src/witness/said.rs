@@ -23,6 +23,9 @@ const FORMS: [(TimeForm, f64); 13] = [
     (TimeForm::Day, 8.0),
 ];
 
+/// What a lone small word costs, in bits, that a tool writes in capitals.
+const LONE: f64 = 8.4;
+
 impl Search<'_> {
     /// What the prompt says.
     pub(super) fn prompt(&self, value: &Value, out: &mut Vec<Candidate>) {
@@ -46,15 +49,12 @@ impl Search<'_> {
             } else if let Some(found) = prompt.folded(text)
                 && let Some(words) = prompt.words(found)
             {
-                // A word in capitals is as usual as in small letters.
-                let plain = if plain == 0.0 && !found.contains(|c: char| c.is_uppercase() || c == ' ') {
-                    8.4
-                } else {
-                    plain
-                };
+                // A word of a tool in capitals stands in a prompt in small letters by coincidence.
+                let lone = !found.contains(|c: char| c.is_uppercase() || c == ' ');
                 for to in [Case::Lower, Case::Upper, Case::Title] {
                     if case_of(found, to).as_deref() == Some(text.as_str()) {
-                        push(Expr::Case { of: Box::new(words.clone()), to }, 6.0 + short + plain);
+                        let more = if lone && to == Case::Upper { LONE } else { 0.0 };
+                        push(Expr::Case { of: Box::new(words.clone()), to }, 6.0 + short + plain + more);
                         break;
                     }
                 }
