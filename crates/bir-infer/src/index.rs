@@ -1,6 +1,7 @@
 //! Where each value of the results of a run stands.
 
 use crate::leaves::{Step, Tree, is_witness};
+use crate::moment::Moment;
 use crate::names;
 use bir_plan::expr::{At, Path, as_number};
 use bir_plan::trace::{Call, Output};
@@ -30,7 +31,7 @@ pub(crate) struct Index<'t> {
     by_folded: HashMap<String, Vec<u32>>,
     by_number: HashMap<u64, Vec<u32>>,
     /// Texts that begin with a date or a time.
-    pub(crate) times: Vec<(u32, &'t str)>,
+    pub(crate) times: Vec<(u32, Moment<'t>)>,
     /// All texts.
     pub(crate) texts: Vec<(u32, &'t str)>,
     spots: Vec<Spot>,
@@ -119,7 +120,7 @@ impl<'t> Index<'t> {
                 push(self.by_folded.entry(folded(text)).or_default(), at);
             }
             if looks_like_time(text) {
-                self.times.push((at, text));
+                self.times.push((at, Moment::read(text)));
             }
         }
         if let Some(number) = as_number(leaf) {

@@ -21,6 +21,7 @@ mod explain;
 mod index;
 mod leaves;
 mod lower;
+mod moment;
 mod names;
 mod perturb;
 mod probe;

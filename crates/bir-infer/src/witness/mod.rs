@@ -15,6 +15,7 @@ use crate::leaves::{Tree, is_redacted};
 use crate::names;
 use crate::probe::{Probe, Results};
 use crate::prompt::Prompt;
+use crate::select::Memory;
 use bir_plan::expr::{At, Case, Expr, Path, Scope, Type, as_number, eval, shown};
 use bir_plan::template::Origin;
 use bir_plan::trace::{Call, Trace};
@@ -53,6 +54,7 @@ pub(crate) struct Run<'t> {
     /// `2026-11-30T08:00`.
     pub(crate) today: String,
     pub(crate) results: Results<'t>,
+    chosen: Memory,
     /// What each call was given, as texts.
     given: Vec<HashSet<String>>,
 }
@@ -66,6 +68,7 @@ impl<'t> Run<'t> {
             index: Index::new(calls),
             today: today(trace),
             results: Results::new(calls),
+            chosen: Memory::default(),
             given: calls.iter().map(|call| given(&call.input)).collect(),
         }
     }

@@ -113,7 +113,7 @@ impl Search<'_> {
                 })
                 .flatten()
         };
-        ways(value, &Expr::Kept(result_key(place.call)), &place.path, !truncated, &said)
+        ways(value, &Expr::Kept(result_key(place.call)), &place.path, !truncated, &said, &self.run.chosen)
     }
 
     /// How far the name of the argument is from that of a place, and how deep the place is.

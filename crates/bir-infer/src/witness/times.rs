@@ -1,6 +1,7 @@
 //! Days and times that are those of the prompt or of results, in other forms or moved; and the clock.
 
 use super::{Candidate, MOST_PLACES, Search, rarity};
+use crate::moment::Moment;
 use crate::select::Way;
 use bir_entity::{Entity, Kind};
 use bir_plan::expr::{Expr, Scope, TimeForm, Unit, eval};
@@ -100,7 +101,11 @@ impl Search<'_> {
     pub(super) fn later(&self, of: &Expr, from: &Value, wanted: &str) -> Vec<(Expr, f64)> {
         let mut out = Vec::new();
         let Value::String(from) = from else { return out };
-        let Some(days) = days_between(from, wanted).filter(|days| *days != 0) else { return out };
+        if wanted.len() != 10 {
+            return out;
+        }
+        let days = Moment::read(from).days_to(&Moment::read(wanted)).filter(|days| *days != 0);
+        let Some(days) = days else { return out };
         let moved = |amount: i64, unit: Unit| {
             let amount = Box::new(Expr::Const(amount.into()));
             Expr::Add { of: Box::new(of.clone()), amount, unit }
@@ -133,19 +138,22 @@ impl Search<'_> {
         let many = rarity(index.times.len());
         let unit = if kind == TimeKind::Date { Unit::Days } else { Unit::Minutes };
         let lengths: Vec<i64> = self.lengths(unit);
+        let wanted = Moment::read(text);
         let mut near = Vec::new();
         for (at, found) in &index.times {
-            if index.call(*at) >= self.wanted.call || *found == text {
+            if index.call(*at) >= self.wanted.call || found.text == text {
                 continue;
             }
             let moved: Option<(Move, i64, f64)> = match kind {
-                TimeKind::Date => days_between(found, text)
+                TimeKind::Date => found
+                    .days_to(&wanted)
                     .filter(|days| days.abs() <= 3 || lengths.contains(days))
                     .map(|days| {
                         let cost = if days == 0 { 1.0 } else { 6.0 };
                         (add_days as Move, days, cost)
                     }),
-                TimeKind::Time => minutes_between(found, text)
+                TimeKind::Time => found
+                    .minutes_to(&wanted)
                     .filter(|minutes| {
                         (minutes.abs() <= 180 && minutes % 15 == 0) || lengths.contains(minutes)
                     })
@@ -238,27 +246,6 @@ pub(crate) fn time_kind(text: &str) -> Option<TimeKind> {
     } else {
         None
     }
-}
-
-/// Days from one date (with or without a time) to another.
-fn days_between(from: &str, to: &str) -> Option<i64> {
-    let day = |text: &str| text.get(..10)?.parse::<jiff::civil::Date>().ok();
-    if to.len() != 10 {
-        return None;
-    }
-    let (from, to) = (day(from)?, day(to)?);
-    from.until(to).ok().map(|span| i64::from(span.get_days()))
-}
-
-/// Minutes from the time of a day in one text to that in another; no way around midnight.
-fn minutes_between(from: &str, to: &str) -> Option<i64> {
-    let minutes = |text: &str| {
-        let hour: i64 = text.get(..2)?.parse().ok()?;
-        let minute: i64 = text.get(3..5)?.parse().ok()?;
-        (hour < 24 && minute < 60 && text.as_bytes().get(2) == Some(&b':')).then_some(hour * 60 + minute)
-    };
-    let from = if from.len() > 10 { from.get(11..)? } else { from };
-    Some(minutes(to)? - minutes(from)?)
 }
 
 fn add_days(of: Expr, days: i64) -> Expr {
