@@ -65,8 +65,12 @@ fn pair(run: &Run<'_>, leaves: &mut [Explained]) {
     let moments: Vec<Candidate> = leaves
         .iter()
         .filter(|leaf| leaf.value.as_str().is_some_and(|text| time_kind(text) == Some(TimeKind::Time)))
-        .flat_map(|leaf| leaf.candidates.iter().take(MOST_PAIRED))
-        .filter(|candidate| matches!(candidate.expr, Expr::Time { form: TimeForm::Time, .. }))
+        .flat_map(|leaf| {
+            let moments = leaf.candidates.iter();
+            moments
+                .filter(|candidate| matches!(candidate.expr, Expr::Time { form: TimeForm::Time, .. }))
+                .take(MOST_PAIRED)
+        })
         .cloned()
         .collect();
     for leaf in leaves {

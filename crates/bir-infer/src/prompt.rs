@@ -84,6 +84,23 @@ impl<'t> Prompt<'t> {
         if spans.len() > MOST_SPANS { Vec::new() } else { spans }
     }
 
+    /// Whether words stand in the prompt as a whole: "York" in "New York City" is a part of a name.
+    pub(crate) fn is_whole(&self, words: &str) -> bool {
+        let capital = |word: Option<&str>| {
+            word.and_then(|word| word.chars().next()).is_some_and(|c| c.is_uppercase() || c.is_ascii_digit())
+        };
+        self.occurrences(words).iter().all(|span| {
+            let before = &self.text[..span.start];
+            let mut behind = self.text[span.end..].chars();
+            let goes_on = match behind.next() {
+                Some(' ') => capital(behind.as_str().split_whitespace().next()),
+                Some('-' | '\'' | '’' | '.') => behind.next().is_some_and(char::is_alphanumeric),
+                _ => false,
+            };
+            !goes_on && !(before.ends_with(' ') && capital(before.split_whitespace().next_back()))
+        })
+    }
+
     /// Words of the prompt that differ from a text in case alone.
     pub(crate) fn folded(&self, text: &str) -> Option<&'t str> {
         // Where lower case has other lengths, the bytes do not fit.

@@ -21,9 +21,6 @@ const MOST_ARRANGED: usize = 12;
 /// A prompt whose cheapest reading has more edits is another task.
 const MOST_EDITS: usize = 4;
 
-/// Of so many runs that bear a leaf out, one of another wording may not.
-const MANY: usize = 3;
-
 /// What several runs say together.
 pub(crate) struct Unified<'t> {
     pub(crate) run: Run<'t>,
@@ -121,8 +118,8 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
         }
         alike.push(other);
     }
-    // Where others say the same and lose nothing, it is not their words that make the difference; and where many lose it, the first run
-    // may be the odd one.
+    // Where others say the same and lose nothing, it is not their words that make the difference; and where more lose a leaf than bear it
+    // out, the first run is the odd one.
     let bearing = alike.len() + 1;
     let mut losing = vec![0; leaves.len()];
     for other in rejected {
@@ -133,7 +130,7 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
             let verdicts = other.verdicts(leaf);
             if lost(leaf, &verdicts) {
                 *losing += 1;
-                leaf.contradicted |= !excused || *losing * MANY >= bearing;
+                leaf.contradicted |= !excused || *losing > bearing;
             }
         }
     }

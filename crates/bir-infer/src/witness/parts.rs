@@ -1,6 +1,6 @@
 //! Texts that are made of several parts, and parts of texts.
 
-use super::{Candidate, MOST, Search, surprise};
+use super::{Candidate, MOST, Search, surprise, time_kind};
 use crate::select::Way;
 use bir_plan::expr::Expr;
 use bir_plan::template::Origin;
@@ -14,7 +14,8 @@ const MOST_AFFIXED: usize = 6;
 impl Search<'_> {
     /// A text of several parts, each of which something explains.
     pub(super) fn parts(&self, text: &str, out: &mut Vec<Candidate>) {
-        if text.len() > 400 {
+        // A day is more than its year.
+        if text.len() > 400 || time_kind(text).is_some() {
             return;
         }
         for separator in [", ", ",", " - ", "-", "/", "::", ":", "_"] {
@@ -75,7 +76,9 @@ impl Search<'_> {
             }
             let mut found = Vec::new();
             let value = Value::from(known);
-            self.prompt(&value, &mut found);
+            if self.run.prompt.is_whole(known) {
+                self.prompt(&value, &mut found);
+            }
             self.results(&value, &mut found);
             found.retain(|candidate| candidate.cost < 14.0);
             found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
