@@ -113,6 +113,10 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
             rejected.push(other);
             continue;
         }
+        // Where its prompt could not be read whole, its words have shown nothing.
+        let told = |verdicts: &Vec<Verdict>| verdicts.contains(&Verdict::Holds) || verdicts.is_empty();
+        let mut other = other;
+        other.told = evidence.iter().all(told);
         for (leaf, verdicts) in leaves.iter_mut().zip(evidence) {
             leaf.keep(&[verdicts], &[]);
         }
@@ -138,7 +142,9 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
         for (leaf, varied) in leaves.iter().zip(&mut varied) {
             *varied |= at(&other.calls[leaf.call].input, &leaf.path) != Some(&leaf.value);
         }
-        edits.extend(other.edits.iter().cloned());
+        if other.told {
+            edits.extend(other.edits.iter().cloned());
+        }
         for (seen, value) in seen.iter_mut().zip(&other.said) {
             seen.extend(value.clone());
         }
@@ -280,6 +286,8 @@ struct Other<'t> {
     said: Vec<Option<Value>>,
     edits: Vec<Edit>,
     exceptions: Vec<(usize, Path)>,
+    /// Some explanation of every leaf could be asked in it.
+    told: bool,
 }
 
 impl<'t> Other<'t> {
@@ -311,6 +319,7 @@ impl<'t> Other<'t> {
             said,
             edits,
             exceptions: Vec::new(),
+            told: true,
         })
     }
 
