@@ -11,6 +11,10 @@ use serde_json::{Map, Value};
 /// A day of the prompt is not moved further than this without words that say so.
 const MOST_DAYS: i64 = 31;
 
+/// So many ways to a time are tried, the likeliest.
+const MOST_WAYS: usize = 12;
+/// So many lengths of time of a prompt.
+const MOST_LENGTHS: usize = 6;
 /// Nor further than so many months.
 const MOST_MONTHS: i64 = 12;
 
@@ -18,16 +22,16 @@ const MOST_MONTHS: i64 = 12;
 type Move = fn(Expr, i64) -> Expr;
 
 impl Search<'_> {
-    /// The lengths of time that the prompt says, in a unit.
-    pub(super) fn lengths(&self, unit: Unit) -> Vec<i64> {
+    /// The lengths of time that the prompt says, with how many of a unit each is.
+    fn lengths(&self, unit: Unit) -> Vec<(&Entity, i64)> {
         let typed = self.run.prompt.typed.iter().filter(|entity| entity.kind == Kind::Duration);
         let amounts = typed.filter_map(|entity| {
             let of = Box::new(Expr::Const(entity.normal.clone()));
             let nothing = Map::new();
             let scope = Scope { params: &nothing, kept: &nothing, result: None, item: None, now: "" };
-            eval(&Expr::Amount { of, unit }, &scope).ok()?.as_i64()
+            Some((entity, eval(&Expr::Amount { of, unit }, &scope).ok()?.as_i64()?))
         });
-        amounts.collect()
+        amounts.take(MOST_LENGTHS).collect()
     }
 
     /// Days and times of the prompt, later by what the prompt says.
@@ -137,7 +141,8 @@ impl Search<'_> {
         let index = &self.run.index;
         let many = rarity(index.times.len());
         let unit = if kind == TimeKind::Date { Unit::Days } else { Unit::Minutes };
-        let lengths: Vec<i64> = self.lengths(unit);
+        let lengths = self.lengths(unit);
+        let is_said = |amount: &i64| lengths.iter().any(|(_, long)| long == amount);
         let wanted = Moment::read(text);
         let mut near = Vec::new();
         for (at, found) in &index.times {
@@ -145,18 +150,15 @@ impl Search<'_> {
                 continue;
             }
             let moved: Option<(Move, i64, f64)> = match kind {
-                TimeKind::Date => found
-                    .days_to(&wanted)
-                    .filter(|days| days.abs() <= 3 || lengths.contains(days))
-                    .map(|days| {
+                TimeKind::Date => {
+                    found.days_to(&wanted).filter(|days| days.abs() <= 3 || is_said(days)).map(|days| {
                         let cost = if days == 0 { 1.0 } else { 6.0 };
                         (add_days as Move, days, cost)
-                    }),
+                    })
+                }
                 TimeKind::Time => found
                     .minutes_to(&wanted)
-                    .filter(|minutes| {
-                        (minutes.abs() <= 180 && minutes % 15 == 0) || lengths.contains(minutes)
-                    })
+                    .filter(|minutes| (minutes.abs() <= 180 && minutes % 15 == 0) || is_said(minutes))
                     .map(|minutes| {
                         let cost = if minutes == 0 {
                             2.0
@@ -176,40 +178,30 @@ impl Search<'_> {
         for (at, make, amount, cost) in near.into_iter().take(MOST_PLACES) {
             let place = index.place(at);
             let form = if kind == TimeKind::Date { TimeForm::Date } else { TimeForm::Time };
-            for Way { expr, cost: way } in self.reach(&place) {
-                for length in
-                    self.run.prompt.typed.iter().filter(|entity| entity.kind == Kind::Duration).take(4)
-                {
-                    let (unit, sign) =
-                        (if kind == TimeKind::Date { Unit::Days } else { Unit::Minutes }, amount.signum());
+            // What does not give the value is left out with the other candidates.
+            for Way { expr, cost: way } in self.reach(&place).into_iter().take(MOST_WAYS) {
+                for (length, _) in lengths.iter().filter(|(_, long)| amount > 0 && *long == amount) {
                     let by = Expr::Amount { of: Box::new(self.run.prompt.entity(length)), unit };
-                    if sign <= 0 {
-                        continue;
-                    }
                     let later = Expr::Add { of: Box::new(expr.clone()), amount: Box::new(by), unit };
                     let expr = Expr::Time { of: Box::new(later), form };
-                    if self.gives(&expr, self.wanted.value) {
-                        let cost = 4.0 + cost - 4.0 + way + many;
-                        out.push(Candidate {
-                            expr,
-                            cost,
-                            origin: Origin::Mixed,
-                            place: Some(place.clone()),
-                            held: 1,
-                        });
-                    }
-                }
-                let expr = Expr::Time { of: Box::new(make(expr, amount)), form };
-                if self.gives(&expr, self.wanted.value) {
-                    let cost = 4.0 + cost + way + many;
+                    let cost = cost + way + many;
                     out.push(Candidate {
                         expr,
                         cost,
-                        origin: Origin::Result,
+                        origin: Origin::Mixed,
                         place: Some(place.clone()),
                         held: 1,
                     });
                 }
+                let expr = Expr::Time { of: Box::new(make(expr, amount)), form };
+                let cost = 4.0 + cost + way + many;
+                out.push(Candidate {
+                    expr,
+                    cost,
+                    origin: Origin::Result,
+                    place: Some(place.clone()),
+                    held: 1,
+                });
             }
         }
         if kind == TimeKind::Date {
