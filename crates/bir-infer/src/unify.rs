@@ -7,7 +7,7 @@ use crate::prompt::{self, Draft};
 use crate::witness::{Run, today};
 use crate::wording::{Edit, Wording};
 use bir_entity::Clock;
-use bir_plan::expr::{At, Expr, Path};
+use bir_plan::expr::{At, Expr};
 use bir_plan::param::Reading;
 use bir_plan::template::Origin;
 use bir_plan::trace::{Call, Trace};
@@ -47,8 +47,6 @@ pub(crate) struct Agreeing<'t> {
     /// The values of the parameters in it.
     pub(crate) params: Map<String, Value>,
     pub(crate) today: String,
-    /// Leaves of it that are not explained as they are in the other runs.
-    pub(crate) exceptions: Vec<(usize, Path)>,
 }
 
 /// Explains the first run, and keeps what the others agree with.
@@ -64,7 +62,6 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
         calls: run.calls.iter().collect(),
         params: run.prompt.samples().clone(),
         today: run.today.clone(),
-        exceptions: Vec::new(),
     };
     let (mut agreeing, mut edits) = (vec![itself], Vec::new());
     let mut seen: Vec<Vec<Value>> = wording
@@ -102,7 +99,7 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
         leaf.contradicted = !exceptions.is_empty();
         leaf.keep(&evidence, &exceptions);
         for run in exceptions {
-            alike[run].exceptions.push((leaf.call, leaf.path.clone()));
+            alike[run].is_exception = true;
         }
     }
     // One that says something else besides may be another task: what is lost by it tells.
@@ -148,8 +145,12 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
         for (seen, value) in seen.iter_mut().zip(&other.said) {
             seen.extend(value.clone());
         }
-        let Other { number, calls, params, today, exceptions, .. } = other;
-        agreeing.push(Agreeing { number, calls, params, today, exceptions });
+        // Not all of it is explained, though what is bears the rest out.
+        if other.is_exception {
+            continue;
+        }
+        let Other { number, calls, params, today, .. } = other;
+        agreeing.push(Agreeing { number, calls, params, today });
     }
     agreeing.sort_by_key(|run| run.number);
     Some(Unified { run, leaves, varied, wording, drafts, agreeing, seen, edits, doubtful })
@@ -285,7 +286,8 @@ struct Other<'t> {
     today: String,
     said: Vec<Option<Value>>,
     edits: Vec<Edit>,
-    exceptions: Vec<(usize, Path)>,
+    /// A leaf of it is not explained as in the other runs.
+    is_exception: bool,
     /// Some explanation of every leaf could be asked in it.
     told: bool,
 }
@@ -318,7 +320,7 @@ impl<'t> Other<'t> {
             today: today(trace),
             said,
             edits,
-            exceptions: Vec::new(),
+            is_exception: false,
             told: true,
         })
     }
