@@ -265,6 +265,21 @@ mod tests {
     }
 
     #[test]
+    fn an_age_is_a_number() {
+        for (text, age) in [
+            ("my 3-year-old", 3),
+            ("an eight-year-old child", 8),
+            ("a child of ten years", 0),
+            ("she is 9 years old", 9),
+        ] {
+            let found = read(text);
+            let numbers: Vec<_> = found.iter().filter(|e| e.0 == Kind::Number).map(|e| e.2.clone()).collect();
+            let expected: Vec<Value> = if age > 0 { vec![json!(age)] } else { Vec::new() };
+            assert_eq!(numbers, expected, "{found:?}");
+        }
+    }
+
+    #[test]
     fn a_minus_belongs_to_its_number_and_a_dash_does_not() {
         let numbers = |text: &str| {
             let found = read(text).into_iter().filter(|e| e.0 == Kind::Number);

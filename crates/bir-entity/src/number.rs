@@ -385,6 +385,11 @@ pub(crate) fn duration(tokens: &[Token<'_>], at: usize, language: Language) -> O
         else {
             break;
         };
+        // "Eight years old" and "eight-year-old" are an age, which is said as a number.
+        let old = if word(behind + 1) == Some("-") { behind + 2 } else { behind + 1 };
+        if language == Language::English && word(old) == Some("old") {
+            break;
+        }
         parts.push((count, unit));
         next = behind + 1;
     }
