@@ -97,7 +97,7 @@ impl<'t> Prompt<'t> {
                 Some('-' | '\'' | '’' | '.') => behind.next().is_some_and(char::is_alphanumeric),
                 _ => false,
             };
-            !goes_on && !(before.ends_with(' ') && capital(before.split_whitespace().next_back()))
+            !(goes_on || before.ends_with(' ') && capital(before.split_whitespace().next_back()))
         })
     }
 
