@@ -33,6 +33,59 @@ pub(crate) fn dates(
     relative(tokens, at, language, today).map(|(text, next)| one(text, next))
 }
 
+/// "On the 7th": the next 7th from the day that was said before, or from today. "The 7th of them" and "the 7th floor" are no days.
+pub(crate) fn days_of_month(text: &str, found: &mut [Entity], clock: &Clock) {
+    /// What stands between a day and what goes on behind it.
+    const BEHIND: &[&str] = &[
+        "and", "or", "but", "so", "then", "at", "to", "until", "till", "through", "for", "with", "without",
+        "in", "by", "from", "on", "around", "after", "before", "when", "while", "because", "as", "if", "i",
+        "we", "he", "she", "they", "is", "are", "please",
+    ];
+    const BEFORE: &[&str] = &["on", "until", "till", "by", "from", "before", "after", "since"];
+    /// Only where another day was said.
+    const BETWEEN: &[&str] = &["to", "through", "and", "between"];
+    // With whether it is only counted from today.
+    let mut known: Option<(Date, bool)> = None;
+    for entity in found {
+        let words = &text[entity.span.clone()];
+        if entity.kind == Kind::Date {
+            // "Tomorrow" beside a day in figures says which day that is, and not the other way round.
+            let figures = words.contains(|c: char| c.is_ascii_digit());
+            if figures || known.is_none_or(|known| known.1) {
+                let day = entity.normal.as_str().and_then(|day| day.parse().ok());
+                known = day.map(|day| (day, !figures)).or(known);
+            }
+            continue;
+        }
+        let ordinal = ["st", "nd", "rd", "th"].iter().find_map(|end| words.strip_suffix(end));
+        let day = ordinal.and_then(|digits| digits.parse::<i8>().ok());
+        let (Kind::Number, Some(day)) = (entity.kind, day) else { continue };
+        let before = text[..entity.span.start].to_lowercase();
+        let mut before = before.split_whitespace().rev();
+        let behind = text[entity.span.end..].trim_start();
+        let behind = behind.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
+        let is_day = before.next() == Some("the")
+            && before
+                .next()
+                .is_some_and(|word| BEFORE.contains(&word) || (known.is_some() && BETWEEN.contains(&word)))
+            && (behind.is_empty() || BEHIND.contains(&behind.as_str()));
+        if is_day && let Some(date) = next(known.map_or(clock.now.date(), |(known, _)| known), day) {
+            entity.kind = Kind::Date;
+            entity.normal = date.to_string().into();
+            known = Some((date, false));
+        }
+    }
+}
+
+/// The next day of that number, the day itself included.
+fn next(from: Date, day: i8) -> Option<Date> {
+    let month = from.first_of_month();
+    (0..12).find_map(|n| {
+        let date = month.checked_add(n.months()).ok()?.with().day(day).build().ok()?;
+        (date >= from).then_some(date)
+    })
+}
+
 fn small(number: u64) -> Option<i8> {
     i8::try_from(number).ok()
 }

@@ -78,7 +78,7 @@ pub enum Kind {
 }
 
 /// Something mentioned.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entity {
     /// The bytes that it stands on.
     pub span: Range<usize>,
@@ -124,6 +124,9 @@ pub fn find(text: &str, clock: &Clock, vocabulary: &Vocabulary) -> Vec<Entity> {
         }
     }
     found.sort_by_key(|e| e.span.start);
+    if language == words::Language::English {
+        date::days_of_month(text, &mut found, clock);
+    }
     let typed = |name: &Entity| {
         let before = found.partition_point(|e| e.span.start <= name.span.start);
         before > 0 && found[before - 1].span.end >= name.span.end
@@ -246,6 +249,10 @@ mod tests {
             ("90 minutes", Kind::Duration, json!("PT90M")),
             ("2 weeks", Kind::Duration, json!("P2W")),
             ("1h30min", Kind::Duration, json!("PT1H30M")),
+            ("three-day", Kind::Duration, json!("P3D")),
+            ("24-hour", Kind::Duration, json!("PT24H")),
+            ("-73.98", Kind::Number, json!(-73.98)),
+            ("-20 °C", Kind::Quantity, json!({"number": -20, "unit": "°C"})),
         ] {
             assert_eq!(read(text), [(kind, text, normal)], "{text}");
         }
@@ -255,6 +262,54 @@ mod tests {
             "{german:?}"
         );
         assert!(german.contains(&(Kind::Duration, "drei Stunden", json!("PT3H"))), "{german:?}");
+    }
+
+    #[test]
+    fn an_age_is_a_number() {
+        for (text, age) in [
+            ("my 3-year-old", 3),
+            ("an eight-year-old child", 8),
+            ("a child of ten years", 0),
+            ("she is 9 years old", 9),
+        ] {
+            let found = read(text);
+            let numbers: Vec<_> = found.iter().filter(|e| e.0 == Kind::Number).map(|e| e.2.clone()).collect();
+            let expected: Vec<Value> = if age > 0 { vec![json!(age)] } else { Vec::new() };
+            assert_eq!(numbers, expected, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_minus_belongs_to_its_number_and_a_dash_does_not() {
+        let numbers = |text: &str| {
+            let found = read(text).into_iter().filter(|e| e.0 == Kind::Number);
+            found.map(|e| e.2).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            numbers("at 40.7128, -74.006 or (-1, 5)"),
+            [json!(40.7128), json!(-74.006), json!(-1), json!(5)]
+        );
+        assert_eq!(numbers("40.7128 -74.006"), [json!(40.7128), json!(-74.006)]);
+        assert_eq!(numbers("pages 10-20, 10 - 20 and 10 -20"), [10, 20, 10, 20, 10, 20].map(|n| json!(n)));
+        assert_eq!(numbers("the list - 5 apples"), [json!(5)]);
+    }
+
+    #[test]
+    fn a_day_of_the_month_is_the_next_one() {
+        let days = |text: &str| {
+            let found = read(text).into_iter().filter(|e| e.0 == Kind::Date);
+            found.map(|e| e.2.as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(days("from May 1, 2027, back on the 7th"), ["2027-05-01", "2027-05-07"]);
+        assert_eq!(days("from May 30, 2027 to the 2nd."), ["2027-05-30", "2027-06-02"]);
+        let found = days("tomorrow (May 10, 2027) or the day after tomorrow, back on the 17th.");
+        assert_eq!(found, ["2026-12-01", "2027-05-10", "2026-12-02", "2027-05-17"]);
+        assert_eq!(days("meet me on the 7th at noon"), ["2026-12-07",]);
+        assert_eq!(
+            days("stay on the 7th floor, take the 7th of them, and go to the 7th"),
+            Vec::<String>::new()
+        );
+        assert_eq!(days("from May 1, 2027, leave on the 7th day"), ["2027-05-01"]);
     }
 
     #[test]

@@ -105,13 +105,19 @@ fn is_id(piece: &str) -> bool {
     plain && digits && letters && !is_measured(piece)
 }
 
-/// `8pm`, `3rd`, `5km`, `8h30`, `1h30min`: numbers and the few letters of a unit, which others read.
+/// `8pm`, `3rd`, `5km`, `8h30`, `1h30min`, `24-hour`, `3-year-old`: numbers and the few letters of a unit, which others read.
 fn is_measured(piece: &str) -> bool {
     let rest = piece.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ':' | '.' | '-'));
     let unit = rest.len() < piece.len() && rest.len() <= 3 && rest.bytes().all(|b| b.is_ascii_lowercase());
     let mut parts = piece.split(|c: char| c.is_ascii_digit()).filter(|part| !part.is_empty());
-    unit || (piece.as_bytes()[0].is_ascii_digit()
-        && parts.all(|part| matches!(part, "h" | "hr" | "hrs" | "m" | "min" | "mins" | "s" | "d")))
+    let length = piece.split_once('-').is_some_and(|(count, unit)| {
+        count.bytes().all(|b| b.is_ascii_digit())
+            && crate::calendar::time_unit(unit.trim_end_matches("-old"), crate::words::Language::English)
+                .is_some()
+    });
+    unit || length
+        || (piece.as_bytes()[0].is_ascii_digit()
+            && parts.all(|part| matches!(part, "h" | "hr" | "hrs" | "m" | "min" | "mins" | "s" | "d")))
 }
 
 /// Texts in quotes; the normal form is without them.

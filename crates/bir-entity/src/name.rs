@@ -12,6 +12,13 @@ const INSIDE: &[&str] =
 /// The most of them in a row.
 const MOST_INSIDE: usize = 2;
 
+/// A word that a point makes shorter and does not end: one letter, or a title.
+fn is_short(token: &Token<'_>) -> bool {
+    const SHORT: &[&str] =
+        &["st", "ste", "mt", "ft", "mr", "mrs", "ms", "dr", "jr", "sr", "prof", "no", "nr"];
+    token.text.chars().count() == 1 || SHORT.contains(&token.lower.as_str())
+}
+
 /// Names in a text. A capital at the beginning of a sentence says nothing, unless another stands behind it.
 pub(crate) fn names(text: &str, tokens: &[Token<'_>], language: Language) -> Vec<Entity> {
     let mut found = Vec::new();
@@ -24,7 +31,11 @@ pub(crate) fn names(text: &str, tokens: &[Token<'_>], language: Language) -> Vec
         let (mut end, mut next) = (at + 1, at + 1);
         let mut inside = 0;
         while let Some(token) = tokens.get(next) {
-            let joins = !token.spaced && matches!(token.text, "-" | "'" | "’" | "&" | ".");
+            let joins = !token.spaced && matches!(token.text, "-" | "'" | "’" | "&");
+            // "U.S." and "St. Anton" go on behind their point, a sentence ends with its.
+            let short = token.is(".")
+                && !token.spaced
+                && (is_short(&tokens[next - 1]) || tokens.get(next + 1).is_some_and(|t| !t.spaced));
             if token.is_capital() || (token.class == Class::Digits && token.text.len() <= 4 && inside == 0) {
                 end = next + 1;
                 inside = 0;
@@ -34,7 +45,9 @@ pub(crate) fn names(text: &str, tokens: &[Token<'_>], language: Language) -> Vec
                 && matches!(tokens[next - 1].text, "'" | "’" | "-")
             {
                 end = next + 1;
-            } else if inside < MOST_INSIDE && (joins || token.text == "&" || INSIDE.contains(&token.text)) {
+            } else if inside < MOST_INSIDE
+                && (joins || short || token.text == "&" || INSIDE.contains(&token.text))
+            {
                 inside += 1;
             } else {
                 break;
@@ -84,5 +97,16 @@ mod tests {
         assert_eq!(read("Ask O'Neill and Jean-Luc Picard"), ["O'Neill", "Jean-Luc Picard"]);
         assert_eq!(read("I think I should"), Vec::<String>::new());
         assert_eq!(read("nothing here"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_name_ends_with_its_sentence() {
+        let read = |text: &str| {
+            let found = names(text, &tokens(text), Language::English);
+            found.iter().map(|e| text[e.span.clone()].to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(read("We stay in Oslo. Anna drives on"), ["Oslo"]);
+        assert_eq!(read("We stay in Rio. Then we drive to St. Anton"), ["Rio", "St. Anton"]);
+        assert_eq!(read("We ask J. R. Tolkien in the U.S.A today"), ["J. R. Tolkien", "U.S.A"]);
     }
 }

@@ -267,6 +267,15 @@ pub(crate) fn amount(tokens: &[Token<'_>], at: usize, language: Language) -> Opt
         let end = tokens[next - 1].span.end;
         Some((Entity { span: first.span.start..end, kind, normal }, next))
     };
+    if is_minus(tokens, at) {
+        let (mut found, next) = amount(tokens, at + 1, language)?;
+        let number = match &mut found.normal {
+            Value::Object(members) => members.get_mut("number")?,
+            number => number,
+        };
+        *number = value(-number.as_f64()?);
+        return entity(found.kind, found.normal, next);
+    }
     if let Some(code) = currency(&first.lower)
         && let Some(read) = number(tokens, at + 1, language).filter(|_| tokens[at + 1].class == Class::Digits)
     {
@@ -316,6 +325,19 @@ pub(crate) fn amount(tokens: &[Token<'_>], at: usize, language: Language) -> Opt
     entity(Kind::Number, value(read.value), read.next)
 }
 
+/// A sign before digits that can be nothing but a minus: not between two numbers, which may be a stretch, and not behind a word.
+fn is_minus(tokens: &[Token<'_>], at: usize) -> bool {
+    let is = |at: usize, signs: &[&str]| tokens.get(at).is_some_and(|t| signs.contains(&t.text));
+    let digits = |at: usize| tokens.get(at).is_some_and(|t| t.class == Class::Digits);
+    let glued = |at: usize| tokens.get(at).is_some_and(|t| !t.spaced);
+    let fraction = |at: usize| is(at, &["."]) && glued(at) && digits(at + 1) && glued(at + 1);
+    is(at, &["-", "−"])
+        && digits(at + 1)
+        && glued(at + 1)
+        && (at == 0 || is(at - 1, &["(", "[", ",", ":", "=", ";"]) || !glued(at))
+        && (at == 0 || !digits(at - 1) || fraction(at + 2))
+}
+
 /// "an hour and a half", "half an hour", "2 hours 30 minutes", "3 days": in ISO 8601.
 pub(crate) fn duration(tokens: &[Token<'_>], at: usize, language: Language) -> Option<(String, usize)> {
     let word = |at: usize| tokens.get(at).map(|t| t.lower.as_str());
@@ -344,6 +366,10 @@ pub(crate) fn duration(tokens: &[Token<'_>], at: usize, language: Language) -> O
             }
             None => break,
         };
+        // "three-day" is as long as three days.
+        let hyphen = tokens.get(behind).is_some_and(|t| t.is("-") && !t.spaced)
+            && tokens.get(behind + 1).is_some_and(|t| !t.spaced);
+        let behind = behind + usize::from(hyphen);
         let unit = tokens.get(behind).and_then(|t| {
             let glued = match t.lower.as_str() {
                 "h" => Some(TimeUnit::Hour),
@@ -359,6 +385,11 @@ pub(crate) fn duration(tokens: &[Token<'_>], at: usize, language: Language) -> O
         else {
             break;
         };
+        // "Eight years old" and "eight-year-old" are an age, which is said as a number.
+        let old = if word(behind + 1) == Some("-") { behind + 2 } else { behind + 1 };
+        if language == Language::English && word(old) == Some("old") {
+            break;
+        }
         parts.push((count, unit));
         next = behind + 1;
     }

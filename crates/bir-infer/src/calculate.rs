@@ -5,11 +5,12 @@ use crate::explain::Explained;
 use crate::index::Place;
 use crate::lower::Keeps;
 use crate::prompt::{self, Draft};
-use crate::unify::{Unified, Values, params, unify, values};
+use crate::reader::Reader;
+use crate::unify::{Unified, params, unify};
 use crate::verify::{Verification, verify};
 use crate::walk::replaced;
 use crate::witness::keys;
-use crate::wording::{Edit, Wording};
+use crate::wording::Wording;
 use bir_entity::Clock;
 use bir_plan::effect::{Effect, effect};
 use bir_plan::expr::{At, Expr, Path};
@@ -32,12 +33,12 @@ pub struct Calculation {
     pub agreeing: Vec<usize>,
     /// What was tried.
     pub verification: Verification,
+    /// Leaves that a run contradicts; they are of low confidence.
+    pub contradicted: usize,
     /// How the task is worded.
     pub wording: Wording,
-    drafts: Vec<(Draft, String)>,
-    seen: Vec<Vec<Value>>,
-    used: HashSet<usize>,
-    edits: Vec<Edit>,
+    /// What reads a prompt; to be stored beside the scenario.
+    pub reader: Reader,
 }
 
 /// A leaf of an input.
@@ -81,42 +82,11 @@ impl Calculation {
     }
 
     /// The values of the parameters in another prompt, if everything in which it differs is explained. None: it says something that
-    /// none of the runs has shown to be without effect, or a place cannot be read.
+    /// none of the runs has shown to be without effect, or a place cannot be read; [`Reader::read`] says which.
     #[must_use]
     pub fn read(&self, prompt: &str, clock: &Clock) -> Option<Map<String, Value>> {
-        let drafts: Vec<Draft> = self.drafts.iter().map(|(draft, _)| draft.clone()).collect();
-        let Values { params: found, said, edits } = values(&self.wording, &drafts, prompt, clock)?;
-        if !edits
-            .iter()
-            .all(|edit| self.edits.iter().filter(|seen| *seen == edit).count() >= SEEN || is_harmless(edit))
-        {
-            return None;
-        }
-        for (n, said) in said.iter().enumerate() {
-            // What goes into no call is the same as ever, or has been seen to make no difference.
-            let seen = &self.seen[n];
-            let different = seen.iter().any(|other| *other != seen[0]);
-            if !self.used.contains(&n) && !different && said.as_ref().is_none_or(|said| *said != seen[0]) {
-                return None;
-            }
-        }
-        let mut out = Map::new();
-        for (n, (_, name)) in self.drafts.iter().enumerate() {
-            if let Some(value) = found.get(&prompt::key(n)) {
-                out.insert(name.clone(), value.clone());
-            }
-        }
-        // Every parameter of the scenario has to be there.
-        self.scenario.params.iter().all(|param| out.contains_key(&param.name)).then_some(out)
+        self.reader.read(prompt, clock).ok()
     }
-}
-
-/// In so many runs other words outside of every place have to have been without effect.
-const SEEN: usize = 2;
-
-/// A comma more.
-fn is_harmless(edit: &Edit) -> bool {
-    edit.items.start == edit.items.end && edit.words == ","
 }
 
 /// Calculates a scenario. The first run is its pattern; None: there is no run.
@@ -202,6 +172,8 @@ pub fn calculate<T: Borrow<Trace>>(traces: &[T]) -> Option<Calculation> {
         .filter(|(_, place)| params.iter().any(|param| param.spans.contains(&place.span)))
         .map(|(n, _)| n)
         .collect();
+    let needed = params.iter().map(|param| param.name.clone()).collect();
+    let contradicted = unified.leaves.iter().filter(|leaf| leaf.contradicted).count();
     let scenario = Scenario { prompt: unified.run.prompt.text.to_owned(), params, steps, runs };
     let drafts: Vec<(Draft, String)> = unified
         .drafts
@@ -217,11 +189,9 @@ pub fn calculate<T: Borrow<Trace>>(traces: &[T]) -> Option<Calculation> {
         leaves: reports,
         agreeing: agreeing.iter().map(|run| run.number).collect(),
         verification,
+        contradicted,
+        reader: Reader { needed, drafts, seen, used, edits, wording: wording.clone() },
         wording,
-        drafts,
-        seen,
-        used,
-        edits,
     })
 }
 

@@ -19,6 +19,9 @@ const ENOUGH: usize = 4;
 /// In so many runs the same, and a value is taken for a constant whatever it looks like.
 const FIXED: usize = 3;
 
+/// What a run costs, in bits, in which an explanation could not be asked.
+const UNASKED: f64 = 2.0;
+
 /// What was chosen for a leaf.
 #[derive(Debug, Clone)]
 pub(crate) struct Choice {
@@ -39,13 +42,16 @@ pub(crate) fn choose(leaf: &Explained, runs: usize, varied: bool) -> Option<Choi
         // A small number or a short word stands everywhere.
         varied || !weak || candidate.origin != Origin::Result || candidate.cost < 10.0
     };
+    // What could not be asked in every run is less likely than what was.
+    #[expect(clippy::cast_precision_loss, reason = "few runs")]
+    let cost = |candidate: &Candidate| candidate.cost + UNASKED * runs.saturating_sub(candidate.held) as f64;
     let fixed = runs >= FIXED || constant_like;
     let best = leaf
         .candidates
         .iter()
         .filter(likely)
         .filter(|candidate| fixed || candidate.origin != Origin::Constant)
-        .min_by(|a, b| a.cost.total_cmp(&b.cost))?;
+        .min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
     let is_constant = best.origin == Origin::Constant;
     // What further runs have left over is likelier than it was.
     let (margin, most) = if runs > 1 { (MARGIN_OF_SEVERAL, MOST_OF_SEVERAL) } else { (MARGIN, MOST_OTHERS) };
@@ -54,12 +60,17 @@ pub(crate) fn choose(leaf: &Explained, runs: usize, varied: bool) -> Option<Choi
             && other.cost <= best.cost + margin
             && other.origin != Origin::Constant
             && (!is_constant || other.origin == Origin::Prompt)
+            // What could be asked less often counts where it is the simpler one.
+            && (other.held >= best.held || other.cost <= best.cost)
     });
     let others: Vec<&Candidate> = others.filter(likely).take(most).collect();
     let places = others.iter().filter_map(|other| other.place.clone()).collect();
     let also = others.iter().map(|other| other.expr.clone()).collect();
-    let confidence = match (runs, varied) {
-        _ if is_invented(&best.expr) => Confidence::Low,
+    let confidence = match (best.held, varied) {
+        _ if leaf.contradicted => Confidence::Low,
+        // Words that are the same in several runs that differ otherwise were not made up.
+        (held, varied) if is_invented(&best.expr) && !(varied && held >= FIXED) => Confidence::Low,
+        (held, _) if held < runs.min(FIXED) => Confidence::Low,
         // A list is chosen from in more ways than a few runs tell apart.
         (2..ENOUGH, _) if is_chancy(&best.expr) => Confidence::Low,
         (2.., true) => Confidence::High,

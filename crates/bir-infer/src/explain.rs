@@ -1,8 +1,9 @@
 //! From one run: for every leaf of every input its explanations, ranked.
 
 use crate::leaves::leaves;
-use crate::witness::{Candidate, Run, Wanted, candidates};
-use bir_plan::expr::{At, Path};
+use crate::probe::Probe;
+use crate::witness::{Candidate, Run, TimeKind, Wanted, candidates, gives, time_kind};
+use bir_plan::expr::{At, Expr, Path, TimeForm};
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -18,6 +19,10 @@ pub(crate) struct Explained {
     /// The schema lists it.
     pub(crate) listed: bool,
     pub(crate) candidates: Vec<Candidate>,
+    /// The same, prepared to be asked in other runs.
+    pub(crate) probes: Vec<Probe>,
+    /// A run says something else: what is left is what most runs bear out.
+    pub(crate) contradicted: bool,
 }
 
 /// All leaves of a run.
@@ -29,11 +34,60 @@ pub(crate) fn explain(run: &Run<'_>) -> Vec<Explained> {
             let listed = is_listed(made.schema.as_ref(), &path, value);
             let wanted = Wanted { call, path: &path, value, listed };
             let candidates = candidates(run, &wanted);
-            out.push(Explained { call, path: path.clone(), value: value.clone(), listed, candidates });
+            let (path, value) = (path.clone(), value.clone());
+            out.push(Explained {
+                call,
+                path,
+                value,
+                listed,
+                candidates,
+                probes: Vec::new(),
+                contradicted: false,
+            });
         }
+        pair(run, &mut out[from..]);
         cohere(&mut out[from..]);
     }
+    for leaf in &mut out {
+        leaf.probes = leaf.candidates.iter().map(|candidate| Probe::new(&candidate.expr)).collect();
+    }
     out
+}
+
+/// So many explanations of a time are tried for the day beside it.
+const MOST_PAIRED: usize = 16;
+/// What it costs, in bits, that a day is that of the time beside it: more than the time, and so much more than the likeliest day at most.
+const PAIRED: f64 = 1.0;
+const PAIRED_MOST: f64 = 6.0;
+
+/// A day and a time of one call may be those of one moment: behind midnight the day is another one.
+fn pair(run: &Run<'_>, leaves: &mut [Explained]) {
+    let moments: Vec<Candidate> = leaves
+        .iter()
+        .filter(|leaf| leaf.value.as_str().is_some_and(|text| time_kind(text) == Some(TimeKind::Time)))
+        .flat_map(|leaf| {
+            let moments = leaf.candidates.iter();
+            moments
+                .filter(|candidate| matches!(candidate.expr, Expr::Time { form: TimeForm::Time, .. }))
+                .take(MOST_PAIRED)
+        })
+        .cloned()
+        .collect();
+    for leaf in leaves {
+        if !leaf.value.as_str().is_some_and(|text| time_kind(text) == Some(TimeKind::Date)) {
+            continue;
+        }
+        let most = leaf.candidates.first().map_or(f64::MAX, |best| best.cost + PAIRED_MOST);
+        for moment in &moments {
+            let Expr::Time { of, .. } = &moment.expr else { continue };
+            let expr = Expr::Time { of: of.clone(), form: TimeForm::Date };
+            let known = leaf.candidates.iter().any(|candidate| candidate.expr == expr);
+            if !known && gives(run, &expr, &leaf.value) {
+                let cost = (moment.cost + PAIRED).min(most);
+                leaf.candidates.push(Candidate { expr, cost, ..moment.clone() });
+            }
+        }
+    }
 }
 
 /// Leaves of a call that may come from the same record probably do.

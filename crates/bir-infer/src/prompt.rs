@@ -4,8 +4,7 @@ use bir_entity::{Clock, Entity, Kind, Vocabulary};
 use bir_plan::expr::Expr;
 use bir_plan::param::Reading;
 use bir_plan::trace::Trace;
-use jiff::ToSpan;
-use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::cell::{Ref, RefCell};
 use std::ops::Range;
@@ -25,7 +24,7 @@ pub(crate) struct Prompt<'t> {
 }
 
 /// A parameter, before it has a name for people.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Draft {
     pub(crate) spans: Vec<Range<usize>>,
     pub(crate) reading: Reading,
@@ -85,6 +84,23 @@ impl<'t> Prompt<'t> {
         if spans.len() > MOST_SPANS { Vec::new() } else { spans }
     }
 
+    /// Whether words stand in the prompt as a whole: "York" in "New York City" is a part of a name.
+    pub(crate) fn is_whole(&self, words: &str) -> bool {
+        let capital = |word: Option<&str>| {
+            word.and_then(|word| word.chars().next()).is_some_and(|c| c.is_uppercase() || c.is_ascii_digit())
+        };
+        self.occurrences(words).iter().all(|span| {
+            let before = &self.text[..span.start];
+            let mut behind = self.text[span.end..].chars();
+            let goes_on = match behind.next() {
+                Some(' ') => capital(behind.as_str().split_whitespace().next()),
+                Some('-' | '\'' | '’' | '.') => behind.next().is_some_and(char::is_alphanumeric),
+                _ => false,
+            };
+            !(goes_on || before.ends_with(' ') && capital(before.split_whitespace().next_back()))
+        })
+    }
+
     /// Words of the prompt that differ from a text in case alone.
     pub(crate) fn folded(&self, text: &str) -> Option<&'t str> {
         // Where lower case has other lengths, the bytes do not fit.
@@ -126,79 +142,12 @@ pub(crate) fn typed(text: &str, clock: &Clock) -> Vec<Entity> {
     let mut found = bir_entity::find(text, clock, &Vocabulary::default());
     found.retain(|entity| !matches!(entity.kind, Kind::Name | Kind::Quoted | Kind::Word));
     found.sort_by_key(|entity| (entity.span.start, entity.span.end));
-    days_of_month(text, &mut found);
     found
 }
 
-/// "On the 7th" behind a day: the next 7th from there.
-fn days_of_month(text: &str, found: &mut [Entity]) {
-    let mut known: Option<Date> = None;
-    for entity in found {
-        if entity.kind == Kind::Date {
-            known = entity.normal.as_str().and_then(|day| day.parse().ok()).or(known);
-            continue;
-        }
-        let words = &text[entity.span.clone()];
-        let ordinal = ["st", "nd", "rd", "th"].iter().find_map(|end| words.strip_suffix(end));
-        let day = ordinal.and_then(|digits| digits.parse::<i8>().ok());
-        if let (Kind::Number, Some(day), Some(from)) = (entity.kind, day, known)
-            && text[..entity.span.start].to_lowercase().ends_with("the ")
-            && let Some(date) = next(from, day)
-        {
-            entity.kind = Kind::Date;
-            entity.normal = date.to_string().into();
-            known = Some(date);
-        }
-    }
-}
-
-/// The next day of that number, the day itself included.
-fn next(from: Date, day: i8) -> Option<Date> {
-    let month = from.first_of_month();
-    (0..12).find_map(|n| {
-        let date = month.checked_add(n.months()).ok()?.with().day(day).build().ok()?;
-        (date >= from).then_some(date)
-    })
-}
-
-/// Where names stand. A name ends where a sentence does, and an abbreviated verb is none.
+/// Where names stand. An abbreviated verb is none.
 pub(crate) fn names(text: &str, clock: &Clock) -> Vec<Range<usize>> {
     let found = bir_entity::find(text, clock, &Vocabulary::default());
-    let names = found.into_iter().filter(|entity| entity.kind == Kind::Name).map(|entity| {
-        let words = &text[entity.span.clone()];
-        let end = words.find(". ").filter(|at| *at > 3).unwrap_or(words.len());
-        entity.span.start..entity.span.start + end
-    });
+    let names = found.into_iter().filter(|entity| entity.kind == Kind::Name).map(|entity| entity.span);
     names.filter(|span| span.len() > 5 || !text[span.clone()].contains(['\'', '’'])).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn clock() -> Clock {
-        Clock { now: "2026-11-30T10:00[Europe/Berlin]".parse().unwrap() }
-    }
-
-    #[test]
-    fn a_day_of_the_month_is_the_next_one_behind_a_day() {
-        let dates = |text: &str| -> Vec<String> {
-            let found = typed(text, &clock());
-            found
-                .iter()
-                .filter(|e| e.kind == Kind::Date)
-                .map(|e| e.normal.as_str().unwrap().to_owned())
-                .collect()
-        };
-        assert_eq!(dates("from May 1, 2027, back on the 7th"), ["2027-05-01", "2027-05-07"]);
-        assert_eq!(dates("from May 30, 2027, back on the 2nd"), ["2027-05-30", "2027-06-02"]);
-        assert_eq!(dates("the 7th of them"), Vec::<String>::new());
-    }
-
-    #[test]
-    fn a_name_ends_with_its_sentence() {
-        let text = "We stay in Houston. Then we drive on";
-        let found: Vec<&str> = names(text, &clock()).into_iter().map(|span| &text[span]).collect();
-        assert!(found.contains(&"Houston"), "{found:?}");
-    }
 }

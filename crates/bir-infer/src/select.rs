@@ -4,6 +4,9 @@
 use crate::leaves::at;
 use bir_plan::expr::{At, Expr, Op, Path, Selector, Test, as_number};
 use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
 
 /// So many ways to choose from one list.
 const MOST_SELECTORS: usize = 16;
@@ -27,15 +30,41 @@ pub(crate) struct Way {
 /// Texts that the prompt says, as expressions: what an element may have been chosen by.
 pub(crate) type Said<'a> = &'a dyn Fn(&str) -> Option<Expr>;
 
+/// How elements of lists may have been chosen, found once for each element. It is asked about lists of one run that stay where they are.
+#[derive(Default)]
+pub(crate) struct Memory(RefCell<HashMap<(usize, usize), Chosen>>);
+
+/// Ways to choose one element, and what they cost.
+type Chosen = Rc<Vec<(Selector, f64)>>;
+
+impl Memory {
+    fn selectors(&self, list: &Vec<Value>, index: usize, whole: bool, said: Said<'_>) -> Chosen {
+        let key = (std::ptr::from_ref(list).addr(), index);
+        if let Some(known) = self.0.borrow().get(&key) {
+            return Rc::clone(known);
+        }
+        let found = Rc::new(selectors(list, index, whole, said));
+        self.0.borrow_mut().insert(key, Rc::clone(&found));
+        found
+    }
+}
+
 /// All ways along a path. `whole`: nothing was cut off, so that "the last" and "the cheapest" mean something.
-pub(crate) fn ways(value: &Value, base: &Expr, path: &[At], whole: bool, said: Said<'_>) -> Vec<Way> {
+pub(crate) fn ways(
+    value: &Value,
+    base: &Expr,
+    path: &[At],
+    whole: bool,
+    said: Said<'_>,
+    memory: &Memory,
+) -> Vec<Way> {
     let mut ways = vec![Way { expr: base.clone(), cost: 0.0 }];
     let (mut here, mut pending) = (value, Path::new());
     for step in path {
         if let (At::Index(index), Value::Array(list)) = (step, here)
             && list.len() > 1
         {
-            let selectors = selectors(list, *index, whole, said);
+            let selectors = memory.selectors(list, *index, whole, said);
             ways = ways
                 .iter()
                 .flat_map(|way| {
@@ -191,7 +220,10 @@ mod tests {
 
     fn found(value: &Value, path: &[At], whole: bool) -> Vec<Expr> {
         let said = |text: &str| (text == "Rome").then(|| Expr::Param("city".into()));
-        ways(value, &Expr::Kept("0".into()), path, whole, &said).into_iter().map(|way| way.expr).collect()
+        ways(value, &Expr::Kept("0".into()), path, whole, &said, &Memory::default())
+            .into_iter()
+            .map(|way| way.expr)
+            .collect()
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! Several runs of one task: an explanation holds if it gives what was recorded in each of them.
 
 use crate::explain::{Explained, explain};
-use crate::leaves::{at, leaves};
+use crate::leaves::{at, is_same, leaves};
+use crate::probe::{Probe, Results};
 use crate::prompt::{self, Draft};
-use crate::witness::{Run, result_key, today};
+use crate::witness::{Run, today};
 use crate::wording::{Edit, Wording};
 use bir_entity::Clock;
-use bir_plan::expr::{At, Scope, view};
+use bir_plan::expr::{At, Expr};
 use bir_plan::param::Reading;
 use bir_plan::template::Origin;
-use bir_plan::trace::{Call, Output, Trace};
+use bir_plan::trace::{Call, Trace};
 use serde_json::{Map, Value};
 use std::ops::Range;
 
@@ -77,33 +78,76 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
         .collect();
     let mut doubtful = Vec::new();
     others.sort_by_key(|other| other.edits.len());
+    let mut alike: Vec<Other<'_>> = Vec::new();
+    let mut different: Vec<Other<'_>> = Vec::new();
     for mut other in others {
         other.arrange(&leaves);
         let odd = other.odd(run.calls);
-        if !odd.is_empty() {
+        let same = other.edits.iter().all(|edit| wording.is_harmless(edit));
+        match (odd.is_empty(), same) {
+            (true, true) => alike.push(other),
+            (true, false) => different.push(other),
             // Other words may have asked for other arguments, the same words have not.
-            if other.edits.is_empty() {
-                doubtful.extend(odd);
+            (false, true) => doubtful.extend(odd),
+            (false, false) => {}
+        }
+    }
+    // A prompt that says the same but for its places is the same task: what does not hold there does not hold.
+    for leaf in &mut leaves {
+        let evidence: Vec<Vec<Verdict>> = alike.iter().map(|other| other.verdicts(leaf)).collect();
+        let exceptions = leaf.exceptions(&evidence);
+        leaf.contradicted = !exceptions.is_empty();
+        leaf.keep(&evidence, &exceptions);
+        for run in exceptions {
+            alike[run].is_exception = true;
+        }
+    }
+    // One that says something else besides may be another task: what is lost by it tells.
+    let mut rejected = Vec::new();
+    for other in different {
+        let evidence: Vec<Vec<Verdict>> = leaves.iter().map(|leaf| other.verdicts(leaf)).collect();
+        if leaves.iter().zip(&evidence).any(|(leaf, verdicts)| lost(leaf, verdicts)) {
+            rejected.push(other);
+            continue;
+        }
+        // Where its prompt could not be read whole, its words have shown nothing.
+        let told = |verdicts: &Vec<Verdict>| verdicts.contains(&Verdict::Holds) || verdicts.is_empty();
+        let mut other = other;
+        other.told = evidence.iter().all(told);
+        for (leaf, verdicts) in leaves.iter_mut().zip(evidence) {
+            leaf.keep(&[verdicts], &[]);
+        }
+        alike.push(other);
+    }
+    // Where others say the same and lose nothing, it is not their words that make the difference; and where more lose a leaf than bear it
+    // out, the first run is the odd one.
+    let bearing = alike.len() + 1;
+    let mut losing = vec![0; leaves.len()];
+    for other in rejected {
+        let excused =
+            |edit: &Edit| !wording.is_harmless(edit) && !alike.iter().any(|known| known.edits.contains(edit));
+        let excused = other.edits.iter().any(excused);
+        for (leaf, losing) in leaves.iter_mut().zip(&mut losing) {
+            let verdicts = other.verdicts(leaf);
+            if lost(leaf, &verdicts) {
+                *losing += 1;
+                leaf.contradicted |= !excused || *losing > bearing;
             }
-            continue;
         }
-        let kept: Vec<Vec<usize>> = leaves.iter().map(|leaf| other.keeps(leaf)).collect();
-        // A prompt that says the same but for its places is the same task, and what does not hold there does not hold. One that says
-        // something else besides may be another task.
-        if !other.edits.is_empty() && leaves.iter().zip(&kept).any(|(leaf, kept)| lost(leaf, kept)) {
-            continue;
-        }
-        for ((leaf, kept), varied) in leaves.iter_mut().zip(kept).zip(&mut varied) {
+    }
+    for other in alike {
+        for (leaf, varied) in leaves.iter().zip(&mut varied) {
             *varied |= at(&other.calls[leaf.call].input, &leaf.path) != Some(&leaf.value);
-            let mut n = 0;
-            leaf.candidates.retain(|_| {
-                n += 1;
-                kept.contains(&(n - 1))
-            });
         }
-        edits.extend(other.edits.iter().cloned());
+        if other.told {
+            edits.extend(other.edits.iter().cloned());
+        }
         for (seen, value) in seen.iter_mut().zip(&other.said) {
             seen.extend(value.clone());
+        }
+        // Not all of it is explained, though what is bears the rest out.
+        if other.is_exception {
+            continue;
         }
         let Other { number, calls, params, today, .. } = other;
         agreeing.push(Agreeing { number, calls, params, today });
@@ -112,9 +156,56 @@ pub(crate) fn unify<'t>(traces: &[&'t Trace]) -> Option<Unified<'t>> {
     Some(Unified { run, leaves, varied, wording, drafts, agreeing, seen, edits, doubtful })
 }
 
+/// Whether an explanation gives in a run what was recorded there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Holds,
+    Fails,
+    /// It reads words that could not be told in the prompt of that run.
+    Unknown,
+}
+
+impl Explained {
+    /// The runs in which the explanation fails that most runs bear out, where each fails in some; none where there is no such explanation.
+    fn exceptions(&self, evidence: &[Vec<Verdict>]) -> Vec<usize> {
+        let runs = |n: usize, wanted: Verdict| {
+            let own = evidence.iter().enumerate().filter(move |(_, verdicts)| verdicts[n] == wanted);
+            own.map(|(run, _)| run).collect::<Vec<usize>>()
+        };
+        let mut best: Option<(usize, Vec<usize>)> = None;
+        for (n, candidate) in self.candidates.iter().enumerate() {
+            let (holds, fails) = (1 + runs(n, Verdict::Holds).len(), runs(n, Verdict::Fails));
+            if fails.is_empty() {
+                return Vec::new();
+            }
+            if holds > fails.len()
+                && candidate.origin != Origin::Constant
+                && best.as_ref().is_none_or(|(most, _)| holds > *most)
+            {
+                best = Some((holds, fails));
+            }
+        }
+        best.map(|(_, fails)| fails).unwrap_or_default()
+    }
+
+    /// Strikes out what fails in one of several runs but for some of them, and counts where the rest holds.
+    fn keep(&mut self, evidence: &[Vec<Verdict>], but: &[usize]) {
+        let own = |n: usize| evidence.iter().enumerate().map(move |(run, verdicts)| (run, verdicts[n]));
+        let kept = |n: usize| !own(n).any(|(run, verdict)| verdict == Verdict::Fails && !but.contains(&run));
+        let kept: Vec<bool> = (0..self.candidates.len()).map(kept).collect();
+        for (n, candidate) in self.candidates.iter_mut().enumerate() {
+            candidate.held += own(n).filter(|(_, verdict)| *verdict == Verdict::Holds).count();
+        }
+        let (mut first, mut second) = (kept.iter(), kept.iter());
+        self.candidates.retain(|_| first.next() == Some(&true));
+        self.probes.retain(|_| second.next() == Some(&true));
+    }
+}
+
 /// What nothing but a constant explains may change from run to run.
-fn lost(leaf: &Explained, kept: &[usize]) -> bool {
-    kept.is_empty() && leaf.candidates.iter().any(|candidate| candidate.origin != Origin::Constant)
+fn lost(leaf: &Explained, verdicts: &[Verdict]) -> bool {
+    verdicts.iter().all(|verdict| *verdict == Verdict::Fails)
+        && leaf.candidates.iter().any(|candidate| candidate.origin != Origin::Constant)
 }
 
 /// Where text parameters stand that are likely enough.
@@ -134,10 +225,10 @@ fn places(leaves: &[Explained], drafts: &[Draft]) -> Vec<Range<usize>> {
 }
 
 /// The parameters of an expression, by their number.
-pub(crate) fn params(expr: &bir_plan::expr::Expr) -> Vec<usize> {
+pub(crate) fn params(expr: &Expr) -> Vec<usize> {
     let mut out = Vec::new();
     crate::walk::each(expr, &mut |part| {
-        if let bir_plan::expr::Expr::Param(name) = part
+        if let Expr::Param(name) = part
             && let Some(n) = name.strip_prefix('p').and_then(|n| n.parse().ok())
             && !out.contains(&n)
         {
@@ -191,10 +282,14 @@ struct Other<'t> {
     number: usize,
     calls: Vec<&'t Call>,
     params: Map<String, Value>,
-    results: Map<String, Value>,
+    results: Results<'t>,
     today: String,
     said: Vec<Option<Value>>,
     edits: Vec<Edit>,
+    /// A leaf of it is not explained as in the other runs.
+    is_exception: bool,
+    /// Some explanation of every leaf could be asked in it.
+    told: bool,
 }
 
 impl<'t> Other<'t> {
@@ -216,17 +311,23 @@ impl<'t> Other<'t> {
         if edits.len() > MOST_EDITS {
             return None;
         }
-        let results = calls.iter().enumerate().filter_map(|(n, call)| match &call.output {
-            Output::Value { value, .. } => Some((result_key(n), value.clone())),
-            _ => None,
-        });
-        let (results, calls) = (results.collect(), calls.iter().collect());
-        Some(Self { number, calls, params, results, today: today(trace), said, edits })
+        let (results, calls) = (Results::new(calls), calls.iter().collect());
+        Some(Self {
+            number,
+            calls,
+            params,
+            results,
+            today: today(trace),
+            said,
+            edits,
+            is_exception: false,
+            told: true,
+        })
     }
 
     /// Calls of one tool may have been made in another order: the one in which more is explained.
     fn arrange(&mut self, leaves: &[Explained]) {
-        let explained = |own: &Self| leaves.iter().filter(|leaf| !lost(leaf, &own.keeps(leaf))).count();
+        let explained = |own: &Self| leaves.iter().filter(|leaf| !lost(leaf, &own.verdicts(leaf))).count();
         let mut known = explained(self);
         for i in 0..self.calls.len().min(MOST_ARRANGED) {
             for j in i + 1..self.calls.len().min(MOST_ARRANGED) {
@@ -249,9 +350,7 @@ impl<'t> Other<'t> {
 
     fn swap(&mut self, i: usize, j: usize) {
         self.calls.swap(i, j);
-        let (a, b) = (self.results.remove(&result_key(i)), self.results.remove(&result_key(j)));
-        self.results.extend(b.map(|result| (result_key(i), result)));
-        self.results.extend(a.map(|result| (result_key(j), result)));
+        self.results.swap(i, j);
     }
 
     /// Calls with other arguments.
@@ -260,15 +359,25 @@ impl<'t> Other<'t> {
         calls.filter(|(_, (own, first))| !same_shape(&own.input, &first.input)).map(|(n, _)| n).collect()
     }
 
-    /// The explanations of a leaf that hold here, by their number.
-    fn keeps(&self, leaf: &Explained) -> Vec<usize> {
-        let scope =
-            Scope { params: &self.params, kept: &self.results, result: None, item: None, now: &self.today };
-        let Some(value) = self.calls.get(leaf.call).and_then(|call| at(&call.input, &leaf.path)) else {
-            return Vec::new();
+    /// Which explanations of a leaf hold here.
+    fn verdicts(&self, leaf: &Explained) -> Vec<Verdict> {
+        let value = self.calls.get(leaf.call).and_then(|call| at(&call.input, &leaf.path));
+        let verdict = |expr: &Expr, probe: &Probe| {
+            self.results.ask(probe, &self.params, &self.today, |given| match (given, value) {
+                (Ok(given), Some(value)) if is_same(&given, value) => Verdict::Holds,
+                (Err(_), Some(_))
+                    if params(expr).iter().any(|n| !self.params.contains_key(&prompt::key(*n))) =>
+                {
+                    Verdict::Unknown
+                }
+                _ => Verdict::Fails,
+            })
         };
-        let holds = |n: &usize| view(&leaf.candidates[*n].expr, &scope).is_ok_and(|given| *given == *value);
-        (0..leaf.candidates.len()).filter(holds).collect()
+        leaf.candidates
+            .iter()
+            .zip(&leaf.probes)
+            .map(|(candidate, probe)| verdict(&candidate.expr, probe))
+            .collect()
     }
 }
 

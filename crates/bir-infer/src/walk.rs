@@ -2,42 +2,47 @@
 
 use bir_plan::expr::{Expr, Selector};
 
+/// A function that gives the parts which an expression has directly, to look at or to change.
+macro_rules! parts {
+    ($name:ident $(, $change:tt)?) => {
+        fn $name(expr: &$($change)? Expr) -> Vec<&$($change)? Expr> {
+            match expr {
+                Expr::Const(_)
+                | Expr::Param(_)
+                | Expr::Kept(_)
+                | Expr::Result(_)
+                | Expr::Item(_)
+                | Expr::Clock(_) => Vec::new(),
+                Expr::Get { of, .. }
+                | Expr::Cut { of, .. }
+                | Expr::Case { of, .. }
+                | Expr::To { of, .. }
+                | Expr::Time { of, .. }
+                | Expr::Round { of, .. }
+                | Expr::Url { of, .. }
+                | Expr::Json { of, .. }
+                | Expr::Map { of, .. }
+                | Expr::Amount { of, .. }
+                | Expr::Len(of) => vec![of],
+                Expr::Pick { from, by: Selector::Only(test) | Selector::FirstThat(test), .. } => {
+                    vec![from, &$($change)? test.with]
+                }
+                Expr::Pick { from, .. } => vec![from],
+                Expr::Concat(parts) => parts.into_iter().collect(),
+                Expr::Add { of, amount, .. } => vec![of, amount],
+            }
+        }
+    };
+}
+
+parts!(parts);
+parts!(parts_mut, mut);
+
 /// Calls a function for an expression and everything in it.
 pub(crate) fn each(expr: &Expr, visit: &mut impl FnMut(&Expr)) {
     visit(expr);
-    children(expr, &mut |child| each(child, visit));
-}
-
-fn children(expr: &Expr, visit: &mut impl FnMut(&Expr)) {
-    match expr {
-        Expr::Const(_)
-        | Expr::Param(_)
-        | Expr::Kept(_)
-        | Expr::Result(_)
-        | Expr::Item(_)
-        | Expr::Clock(_) => {}
-        Expr::Get { of, .. }
-        | Expr::Cut { of, .. }
-        | Expr::Case { of, .. }
-        | Expr::To { of, .. }
-        | Expr::Time { of, .. }
-        | Expr::Round { of, .. }
-        | Expr::Url { of, .. }
-        | Expr::Json { of, .. }
-        | Expr::Map { of, .. }
-        | Expr::Amount { of, .. }
-        | Expr::Len(of) => visit(of),
-        Expr::Pick { from, by, .. } => {
-            visit(from);
-            if let Selector::Only(test) | Selector::FirstThat(test) = by {
-                visit(&test.with);
-            }
-        }
-        Expr::Concat(parts) => parts.iter().for_each(visit),
-        Expr::Add { of, amount, .. } => {
-            visit(of);
-            visit(amount);
-        }
+    for part in parts(expr) {
+        each(part, visit);
     }
 }
 
@@ -47,36 +52,8 @@ pub(crate) fn replaced(expr: &Expr, change: &mut impl FnMut(&Expr) -> Option<Exp
         return new;
     }
     let mut out = expr.clone();
-    let mut inner = |part: &mut Expr| *part = replaced(part, change);
-    match &mut out {
-        Expr::Const(_)
-        | Expr::Param(_)
-        | Expr::Kept(_)
-        | Expr::Result(_)
-        | Expr::Item(_)
-        | Expr::Clock(_) => {}
-        Expr::Get { of, .. }
-        | Expr::Cut { of, .. }
-        | Expr::Case { of, .. }
-        | Expr::To { of, .. }
-        | Expr::Time { of, .. }
-        | Expr::Round { of, .. }
-        | Expr::Url { of, .. }
-        | Expr::Json { of, .. }
-        | Expr::Map { of, .. }
-        | Expr::Amount { of, .. }
-        | Expr::Len(of) => inner(of),
-        Expr::Pick { from, by, .. } => {
-            inner(from);
-            if let Selector::Only(test) | Selector::FirstThat(test) = by {
-                inner(&mut test.with);
-            }
-        }
-        Expr::Concat(parts) => parts.iter_mut().for_each(inner),
-        Expr::Add { of, amount, .. } => {
-            inner(of);
-            inner(amount);
-        }
+    for part in parts_mut(&mut out) {
+        *part = replaced(part, change);
     }
     out
 }

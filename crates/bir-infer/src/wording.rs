@@ -11,6 +11,7 @@
 
 use crate::prompt::{names, typed};
 use bir_entity::{Clock, Entity, Kind};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -24,14 +25,15 @@ const SIGN: u32 = 1;
 const FAR: u32 = u32::MAX / 4;
 
 /// A word or a sign of a prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Token {
     span: Range<usize>,
     lower: String,
     shape: Shape,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum Shape {
     /// Begins with a capital or a digit.
     Name,
@@ -41,7 +43,8 @@ enum Shape {
 }
 
 /// One piece of a wording.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum Item {
     Fixed(Token),
     /// The words of a text parameter, by the number of its place.
@@ -57,14 +60,14 @@ enum Item {
 }
 
 /// A prompt in which places are open.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Wording {
     items: Vec<Item>,
     places: Vec<Place>,
 }
 
 /// An open place.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Place {
     /// Where, in the recorded prompt.
     pub span: Range<usize>,
@@ -82,7 +85,7 @@ pub struct Fill {
 }
 
 /// A part outside of every place in which two prompts differ.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Edit {
     /// Pieces of the wording, by their number.
     pub items: Range2,
@@ -91,7 +94,7 @@ pub struct Edit {
 }
 
 /// A range that has an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Range2 {
     /// The first.
     pub start: usize,
@@ -159,6 +162,41 @@ impl Wording {
     #[must_use]
     pub fn places(&self) -> &[Place] {
         &self.places
+    }
+
+    /// Articles, commas, the last point and a "please" more or less make no difference.
+    pub(crate) fn is_harmless(&self, edit: &Edit) -> bool {
+        const NOTHING: [&str; 6] = ["the", "a", "an", ",", ".", "please"];
+        let items = self.items.get(edit.items.start..edit.items.end).unwrap_or_default();
+        let mut less = Vec::new();
+        for item in items {
+            let Item::Fixed(token) = item else { return false };
+            less.push(token.lower.as_str());
+        }
+        let more: Vec<&str> = edit.words.split(' ').filter(|word| !word.is_empty()).collect();
+        let nothing = |words: &[&str]| words.iter().all(|word| NOTHING.contains(word));
+        // A point in the middle ends something.
+        let last = edit.items.end >= self.items.len();
+        let points = |words: &[&str]| words.contains(&".");
+        match (less.as_slice(), more.as_slice()) {
+            (["a"], ["an"]) | (["an"], ["a"]) => true,
+            (less, []) => nothing(less) && (last || !points(less)),
+            ([], more) => nothing(more) && (last || !points(more)),
+            _ => false,
+        }
+    }
+
+    /// An edit as a person reads it: `these words -> those words`.
+    pub(crate) fn describe(&self, edit: &Edit) -> String {
+        let items = self.items.get(edit.items.start..edit.items.end).unwrap_or_default();
+        let words: Vec<&str> = items
+            .iter()
+            .map(|item| match item {
+                Item::Fixed(token) => token.lower.as_str(),
+                Item::Text { .. } | Item::Typed { .. } => "…",
+            })
+            .collect();
+        format!("{} -> {}", words.join(" "), edit.words)
     }
 
     /// Reads another prompt; None: it is too long.
@@ -334,10 +372,18 @@ fn is_alike(words: &[Token], recorded: &[Token]) -> bool {
     let commas = |tokens: &[Token]| tokens.iter().filter(|token| token.lower == ",").count();
     let (Some(first), Some(last)) = (words.first(), words.last()) else { return false };
     let (Some(was), Some(was_last)) = (recorded.first(), recorded.last()) else { return false };
+    // "John F. Kennedy" and "St. Anton" go on.
+    let is_short = |tokens: &[Token], at: usize| {
+        at.checked_sub(1).and_then(|before| tokens.get(before)).is_some_and(|word| {
+            word.lower.chars().count() == 1
+                || matches!(word.lower.as_str(), "st" | "mt" | "dr" | "mr" | "mrs" | "ft")
+        })
+    };
     let ends_sentence = |tokens: &[Token]| {
-        tokens.windows(2).any(|pair| {
+        tokens.windows(2).enumerate().any(|(at, pair)| {
             matches!(pair[0].lower.as_str(), "." | "?" | "!" | ";" | ":")
                 && pair[1].span.start > pair[0].span.end
+                && !(pair[0].lower == "." && is_short(tokens, at))
         }) || tokens.iter().any(|token| matches!(token.lower.as_str(), "?" | "!" | ";"))
     };
     if commas(words) != commas(recorded) || ends_sentence(words) && !ends_sentence(recorded) {
@@ -360,7 +406,10 @@ fn is_alike(words: &[Token], recorded: &[Token]) -> bool {
     } else {
         first.shape == was.shape
             && words.len() <= recorded.len() + 1
-            && words.iter().all(|token| token.shape != Shape::Name)
+            && words.iter().all(|token| {
+                let digits = |token: &Token| token.lower.starts_with(|c: char| c.is_ascii_digit());
+                token.shape != Shape::Name || (digits(token) && recorded.iter().any(digits))
+            })
     }
 }
 

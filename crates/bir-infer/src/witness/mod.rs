@@ -8,14 +8,20 @@ mod results;
 mod said;
 mod times;
 
+pub(crate) use times::{TimeKind, time_kind};
+
 use crate::index::{Index, Place};
-use crate::leaves::is_redacted;
+use crate::leaves::{Tree, is_redacted};
 use crate::names;
+use crate::probe::{Probe, Results};
 use crate::prompt::Prompt;
-use bir_plan::expr::{At, Case, Expr, Path, Scope, Type, as_number, eval, shown, view};
+use crate::select::Memory;
+use bir_plan::expr::{At, Case, Expr, Path, Scope, Type, as_number, eval, shown};
 use bir_plan::template::Origin;
-use bir_plan::trace::{Call, Output, Trace};
+use bir_plan::trace::{Call, Trace};
 use serde_json::{Map, Value};
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 
 /// So many calls of a run are explained; a run with more of them is no task that is done again.
 pub(crate) const MOST_CALLS: usize = 200;
@@ -36,6 +42,8 @@ pub(crate) struct Candidate {
     pub(crate) origin: Origin,
     /// The place of the result that it reads, without indexes of lists.
     pub(crate) place: Option<Place>,
+    /// So many runs bear it out.
+    pub(crate) held: usize,
 }
 
 /// A recorded run, prepared.
@@ -45,24 +53,43 @@ pub(crate) struct Run<'t> {
     pub(crate) index: Index<'t>,
     /// `2026-11-30T08:00`.
     pub(crate) today: String,
-    /// Its results, by [`result_key`].
-    pub(crate) results: Map<String, Value>,
+    pub(crate) results: Results<'t>,
+    chosen: Memory,
+    /// What each call was given, as texts.
+    given: Vec<HashSet<String>>,
 }
 
 impl<'t> Run<'t> {
     pub(crate) fn new(trace: &'t Trace) -> Self {
         let calls = &trace.calls[..trace.calls.len().min(MOST_CALLS)];
-        let results = calls.iter().enumerate().filter_map(|(n, call)| match &call.output {
-            Output::Value { value, .. } => Some((result_key(n), value.clone())),
-            _ => None,
-        });
         Self {
             calls,
             prompt: Prompt::new(trace),
             index: Index::new(calls),
             today: today(trace),
-            results: results.collect(),
+            results: Results::new(calls),
+            chosen: Memory::default(),
+            given: calls.iter().map(|call| given(&call.input)).collect(),
         }
+    }
+
+    /// Whether a call was given a value itself, so that it did not find it.
+    pub(crate) fn was_given(&self, call: usize, value: &Value) -> bool {
+        let shown = shown_value(value);
+        shown.is_some_and(|shown| self.given.get(call).is_some_and(|given| given.contains(&shown)))
+    }
+}
+
+fn given(input: &Value) -> HashSet<String> {
+    let tree = Tree::new(input);
+    tree.leaves().filter_map(|(_, leaf)| shown_value(leaf)).collect()
+}
+
+fn shown_value(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) => as_number(value).map(shown),
+        _ => None,
     }
 }
 
@@ -91,7 +118,7 @@ pub(crate) fn candidates(run: &Run<'_>, wanted: &Wanted<'_>) -> Vec<Candidate> {
         At::Key(key) => Some(names::words(key)),
         At::Index(_) => None,
     });
-    let search = Search { run, wanted, words: key.unwrap_or_default() };
+    let search = Search { run, wanted, words: key.unwrap_or_default(), likeness: RefCell::default() };
     let mut out = Vec::new();
     if matches!(wanted.value, Value::String(text) if is_redacted(text)) {
         return out;
@@ -102,6 +129,7 @@ pub(crate) fn candidates(run: &Run<'_>, wanted: &Wanted<'_>) -> Vec<Candidate> {
         search.times(text, &mut out);
         if !out.iter().any(|found| found.cost < 8.0) {
             search.parts(text, &mut out);
+            search.affix(text, &mut out);
             search.cut(text, &mut out);
         }
     }
@@ -110,6 +138,7 @@ pub(crate) fn candidates(run: &Run<'_>, wanted: &Wanted<'_>) -> Vec<Candidate> {
         cost: 4.0 + surprise(wanted.value, wanted.listed),
         origin: Origin::Constant,
         place: None,
+        held: 1,
     });
     out.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     let mut known: Vec<Candidate> = Vec::new();
@@ -164,6 +193,8 @@ struct Search<'r> {
     run: &'r Run<'r>,
     wanted: &'r Wanted<'r>,
     words: Vec<String>,
+    /// How like the name of the argument is to that of a place, by the shape of its path.
+    likeness: RefCell<HashMap<u32, f64>>,
 }
 
 impl Search<'_> {
@@ -176,8 +207,7 @@ impl Search<'_> {
 /// Whether an expression gives a value in a run.
 pub(crate) fn gives(run: &Run<'_>, expr: &Expr, value: &Value) -> bool {
     let params = run.prompt.samples();
-    let scope = Scope { params: &params, kept: &run.results, result: None, item: None, now: &run.today };
-    view(expr, &scope).is_ok_and(|given| *given == *value)
+    run.results.ask(&Probe::new(expr), &params, &run.today, |given| given.is_ok_and(|given| *given == *value))
 }
 
 /// The calls whose results an expression reads.

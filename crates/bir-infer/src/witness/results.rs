@@ -13,25 +13,34 @@ use bir_plan::trace::Output;
 use serde_json::Value;
 use std::collections::HashMap;
 
+/// What words cost that a call has confirmed: a little less than the prompt itself.
+const KNOWN: f64 = 1.0;
+const KNOWN_SHARE: f64 = 0.05;
+
 impl Search<'_> {
     /// Leaves of earlier results with this value.
     pub(super) fn results(&self, value: &Value, out: &mut Vec<Candidate>) {
         if !matches!(value, Value::String(_) | Value::Number(_)) {
             return;
         }
-        let equal = self.run.index.equal(value);
-        let equal: Vec<_> = equal
-            .into_iter()
-            .map(|at| self.run.index.place(at))
-            .filter(|place| place.call < self.wanted.call)
-            .collect();
+        let index = &self.run.index;
+        let mut equal = index.equal(value);
+        equal.retain(|at| index.call(*at) < self.wanted.call);
         let many = rarity(equal.len());
         // Of equals in one result the first is the original.
         let mut before: HashMap<usize, u8> = HashMap::new();
-        let mut near: Vec<(&Place, f64)> = Vec::new();
-        for place in equal {
-            let rank = before.entry(place.call).or_default();
-            near.push((place, self.distance(place) + ECHO * f64::from(*rank)));
+        let mut near: Vec<(u32, f64)> = Vec::new();
+        let is_given = |at: u32| self.run.was_given(index.call(at), value);
+        let is_found = equal.iter().any(|at| !is_given(*at));
+        // Words of the prompt that a call was given and gives back are what was meant: what comes later goes on with them.
+        let is_known = |at: u32| {
+            !is_found
+                && is_given(at)
+                && value.as_str().is_some_and(|text| text.len() >= 4 && self.run.prompt.words(text).is_some())
+        };
+        for at in equal {
+            let rank = before.entry(index.call(at)).or_default();
+            near.push((at, self.distance(at) + ECHO * f64::from(*rank)));
             *rank = rank.saturating_add(1).min(10);
         }
         // A small number or a short word is linked by its name alone.
@@ -40,28 +49,40 @@ impl Search<'_> {
         }
         near.sort_by(|a, b| a.1.total_cmp(&b.1));
         near.truncate(MOST_PLACES);
-        for (place, distance) in near {
-            for Way { expr, cost } in self.reach(place) {
-                let Some(expr) = self.as_type(expr, place, value) else { continue };
+        for (at, distance) in near {
+            let place = index.place(at);
+            for Way { expr, cost } in self.reach(&place) {
+                let Some(expr) = self.as_type(expr, &place, value) else { continue };
                 let cost = 4.0 + cost + many + distance;
-                out.push(Candidate { expr, cost, origin: Origin::Result, place: Some(place.clone()) });
+                let cost = if is_known(at) { KNOWN + KNOWN_SHARE * cost } else { cost };
+                out.push(Candidate {
+                    expr,
+                    cost,
+                    origin: Origin::Result,
+                    place: Some(place.clone()),
+                    held: 1,
+                });
             }
         }
         let Value::String(text) = value else { return };
         for at in self.run.index.alike(text).iter().take(16) {
-            let place = self.run.index.place(*at);
-            let Some(Value::String(found)) = self.leaf(place) else { continue };
-            if place.call >= self.wanted.call || found == text {
+            if index.call(*at) >= self.wanted.call {
+                continue;
+            }
+            let place = index.place(*at);
+            let Some(Value::String(found)) = self.leaf(&place) else { continue };
+            if found == text {
                 continue;
             }
             for to in [Case::Trimmed, Case::Lower, Case::Upper, Case::Title] {
                 if case_of(found, to).as_deref() == Some(text.as_str()) {
-                    for Way { expr, cost } in self.reach(place) {
+                    for Way { expr, cost } in self.reach(&place) {
                         out.push(Candidate {
                             expr: Expr::Case { of: Box::new(expr), to },
-                            cost: 7.0 + cost + self.distance(place),
+                            cost: 7.0 + cost + self.distance(*at),
                             origin: Origin::Result,
                             place: Some(place.clone()),
+                            held: 1,
                         });
                     }
                     break;
@@ -92,14 +113,17 @@ impl Search<'_> {
                 })
                 .flatten()
         };
-        ways(value, &Expr::Kept(result_key(place.call)), &place.path, !truncated, &said)
+        ways(value, &Expr::Kept(result_key(place.call)), &place.path, !truncated, &said, &self.run.chosen)
     }
 
     /// How far the name of the argument is from that of a place, and how deep the place is.
-    pub(super) fn distance(&self, place: &Place) -> f64 {
-        let likeness = names::likeness(&self.words, &self.run.index.words(&place.path));
+    pub(super) fn distance(&self, at: u32) -> f64 {
+        let index = &self.run.index;
+        let likeness = |shape: u32| names::likeness(&self.words, index.words(shape));
+        let shape = index.shape(at);
+        let likeness = *self.likeness.borrow_mut().entry(shape).or_insert_with(|| likeness(shape));
         #[expect(clippy::cast_precision_loss, reason = "paths are short, and so are runs")]
-        let (deep, ago) = (place.path.len() as f64, (self.wanted.call - place.call) as f64);
+        let (deep, ago) = (index.depth(at) as f64, (self.wanted.call - index.call(at)) as f64);
         10.0 * (1.0 - likeness) + 0.1 * deep + 0.1 * ago
     }
 

@@ -23,12 +23,15 @@ const FORMS: [(TimeForm, f64); 13] = [
     (TimeForm::Day, 8.0),
 ];
 
+/// What a lone small word costs, in bits, that a tool writes in capitals.
+const LONE: f64 = 8.4;
+
 impl Search<'_> {
     /// What the prompt says.
     pub(super) fn prompt(&self, value: &Value, out: &mut Vec<Candidate>) {
         let prompt = &self.run.prompt;
         let mut push = |expr: Expr, cost: f64| {
-            out.push(Candidate { expr, cost, origin: Origin::Prompt, place: None });
+            out.push(Candidate { expr, cost, origin: Origin::Prompt, place: None, held: 1 });
         };
         if let Value::String(text) = value {
             let short = if text.len() < 4 { 6.0 } else { 0.0 };
@@ -46,16 +49,23 @@ impl Search<'_> {
             } else if let Some(found) = prompt.folded(text)
                 && let Some(words) = prompt.words(found)
             {
+                // A word of a tool in capitals stands in a prompt in small letters by coincidence.
+                let lone = !found.contains(|c: char| c.is_uppercase() || c == ' ');
                 for to in [Case::Lower, Case::Upper, Case::Title] {
                     if case_of(found, to).as_deref() == Some(text.as_str()) {
-                        push(Expr::Case { of: Box::new(words.clone()), to }, 6.0 + short + plain);
+                        let more = if lone && to == Case::Upper { LONE } else { 0.0 };
+                        push(Expr::Case { of: Box::new(words.clone()), to }, 6.0 + short + plain + more);
                         break;
                     }
                 }
             }
         }
+        // Words that are a number are read as one.
+        let is_read =
+            |entity: &Entity| entity.kind == Kind::Number && as_number(&entity.normal) == value.as_f64();
         if let Value::Number(number) = value
             && surprise(value, false) > COINCIDENCE
+            && !prompt.typed.iter().any(is_read)
             && let Some(words) = number.as_f64().and_then(|number| prompt.words(&shown(number)))
         {
             push(Expr::To { of: Box::new(words), to: Type::Number }, 3.0);
@@ -83,7 +93,7 @@ impl Search<'_> {
                             break;
                         }
                     }
-                    if let Some((expr, cost)) = self.later(prompt.entity(entity), &entity.normal, text) {
+                    for (expr, cost) in self.later(&prompt.entity(entity), &entity.normal, text) {
                         push(expr, 7.0 + cost);
                     }
                 }
@@ -94,7 +104,8 @@ impl Search<'_> {
                     let of = number_of(prompt, entity);
                     if let Some(expr) = typed(of, number, value) {
                         let near = self.near(entity.span.end, entity.span.start);
-                        let cost = match (near, plain) {
+                        let rare = surprise(value, false) > COINCIDENCE;
+                        let cost = match (near || rare, plain) {
                             (true, _) => 4.0,
                             (false, false) => 7.0,
                             (false, true) => 10.0,

@@ -1,6 +1,7 @@
 //! Days and times that are those of the prompt or of results, in other forms or moved; and the clock.
 
 use super::{Candidate, MOST_PLACES, Search, rarity};
+use crate::moment::Moment;
 use crate::select::Way;
 use bir_entity::{Entity, Kind};
 use bir_plan::expr::{Expr, Scope, TimeForm, Unit, eval};
@@ -10,20 +11,27 @@ use serde_json::{Map, Value};
 /// A day of the prompt is not moved further than this without words that say so.
 const MOST_DAYS: i64 = 31;
 
+/// So many ways to a time are tried, the likeliest.
+const MOST_WAYS: usize = 12;
+/// So many lengths of time of a prompt.
+const MOST_LENGTHS: usize = 6;
+/// Nor further than so many months.
+const MOST_MONTHS: i64 = 12;
+
 /// Makes an expression so much later.
 type Move = fn(Expr, i64) -> Expr;
 
 impl Search<'_> {
-    /// The lengths of time that the prompt says, in a unit.
-    pub(super) fn lengths(&self, unit: Unit) -> Vec<i64> {
+    /// The lengths of time that the prompt says, with how many of a unit each is.
+    fn lengths(&self, unit: Unit) -> Vec<(&Entity, i64)> {
         let typed = self.run.prompt.typed.iter().filter(|entity| entity.kind == Kind::Duration);
         let amounts = typed.filter_map(|entity| {
             let of = Box::new(Expr::Const(entity.normal.clone()));
             let nothing = Map::new();
             let scope = Scope { params: &nothing, kept: &nothing, result: None, item: None, now: "" };
-            eval(&Expr::Amount { of, unit }, &scope).ok()?.as_i64()
+            Some((entity, eval(&Expr::Amount { of, unit }, &scope).ok()?.as_i64()?))
         });
-        amounts.collect()
+        amounts.take(MOST_LENGTHS).collect()
     }
 
     /// Days and times of the prompt, later by what the prompt says.
@@ -41,7 +49,7 @@ impl Search<'_> {
         };
         let mut push = |expr: Expr, cost: f64| {
             if self.gives(&expr, self.wanted.value) {
-                out.push(Candidate { expr, cost, origin: Origin::Prompt, place: None });
+                out.push(Candidate { expr, cost, origin: Origin::Prompt, place: None, held: 1 });
             }
         };
         let lengths: Vec<&Entity> = of_kind(Kind::Duration).collect();
@@ -93,17 +101,37 @@ impl Search<'_> {
         }
     }
 
-    /// A day of the prompt, or today, some days before or after.
-    pub(super) fn later(&self, of: Expr, from: &Value, wanted: &str) -> Option<(Expr, f64)> {
-        let Value::String(from) = from else { return None };
-        let days = days_between(from, wanted)?;
-        if days == 0 || days.abs() > MOST_DAYS {
-            return None;
+    /// A day of the prompt, or today, some days or months before or after.
+    pub(super) fn later(&self, of: &Expr, from: &Value, wanted: &str) -> Vec<(Expr, f64)> {
+        let mut out = Vec::new();
+        let Value::String(from) = from else { return out };
+        if wanted.len() != 10 {
+            return out;
         }
-        #[expect(clippy::cast_precision_loss, reason = "at most 31")]
-        let cost = (days.abs() as f64).log2() + if days < 0 { 2.0 } else { 0.0 };
-        let amount = Box::new(Expr::Const(days.into()));
-        Some((Expr::Add { of: Box::new(of), amount, unit: Unit::Days }, cost))
+        let days = Moment::read(from).days_to(&Moment::read(wanted)).filter(|days| *days != 0);
+        let Some(days) = days else { return out };
+        let moved = |amount: i64, unit: Unit| {
+            let amount = Box::new(Expr::Const(amount.into()));
+            Expr::Add { of: Box::new(of.clone()), amount, unit }
+        };
+        let back = if days < 0 { 2.0 } else { 0.0 };
+        if days.abs() <= MOST_DAYS {
+            #[expect(clippy::cast_precision_loss, reason = "at most 31")]
+            out.push((moved(days, Unit::Days), (days.abs() as f64).log2() + back));
+        }
+        for months in 1..=MOST_MONTHS {
+            let months = if days < 0 { -months } else { months };
+            // It has to be about as long.
+            if (days / 30 - months).abs() > 1 {
+                continue;
+            }
+            let expr = moved(months, Unit::Months);
+            if self.gives(&expr, &wanted.into()) {
+                #[expect(clippy::cast_precision_loss, reason = "at most 12")]
+                out.push((expr, 3.0 + (months.abs() as f64).log2() + back));
+            }
+        }
+        out
     }
 
     /// Days and times of results, in other forms or moved; and the clock.
@@ -113,24 +141,24 @@ impl Search<'_> {
         let index = &self.run.index;
         let many = rarity(index.times.len());
         let unit = if kind == TimeKind::Date { Unit::Days } else { Unit::Minutes };
-        let lengths: Vec<i64> = self.lengths(unit);
+        let lengths = self.lengths(unit);
+        let is_said = |amount: &i64| lengths.iter().any(|(_, long)| long == amount);
+        let wanted = Moment::read(text);
         let mut near = Vec::new();
         for (at, found) in &index.times {
-            let place = index.place(*at);
-            if place.call >= self.wanted.call || *found == text {
+            if index.call(*at) >= self.wanted.call || found.text == text {
                 continue;
             }
             let moved: Option<(Move, i64, f64)> = match kind {
-                TimeKind::Date => days_between(found, text)
-                    .filter(|days| days.abs() <= 3 || lengths.contains(days))
-                    .map(|days| {
+                TimeKind::Date => {
+                    found.days_to(&wanted).filter(|days| days.abs() <= 3 || is_said(days)).map(|days| {
                         let cost = if days == 0 { 1.0 } else { 6.0 };
                         (add_days as Move, days, cost)
-                    }),
-                TimeKind::Time => minutes_between(found, text)
-                    .filter(|minutes| {
-                        (minutes.abs() <= 180 && minutes % 15 == 0) || lengths.contains(minutes)
                     })
+                }
+                TimeKind::Time => found
+                    .minutes_to(&wanted)
+                    .filter(|minutes| (minutes.abs() <= 180 && minutes % 15 == 0) || is_said(minutes))
                     .map(|minutes| {
                         let cost = if minutes == 0 {
                             2.0
@@ -143,55 +171,60 @@ impl Search<'_> {
                     }),
             };
             if let Some((make, amount, cost)) = moved {
-                near.push((place, make, amount, cost + self.distance(place)));
+                near.push((*at, make, amount, cost + self.distance(*at)));
             }
         }
         near.sort_by(|a, b| a.3.total_cmp(&b.3));
-        for (place, make, amount, cost) in near.into_iter().take(MOST_PLACES) {
+        for (at, make, amount, cost) in near.into_iter().take(MOST_PLACES) {
+            let place = index.place(at);
             let form = if kind == TimeKind::Date { TimeForm::Date } else { TimeForm::Time };
-            for Way { expr, cost: way } in self.reach(place) {
-                for length in
-                    self.run.prompt.typed.iter().filter(|entity| entity.kind == Kind::Duration).take(4)
-                {
-                    let (unit, sign) =
-                        (if kind == TimeKind::Date { Unit::Days } else { Unit::Minutes }, amount.signum());
+            // What does not give the value is left out with the other candidates.
+            for Way { expr, cost: way } in self.reach(&place).into_iter().take(MOST_WAYS) {
+                for (length, _) in lengths.iter().filter(|(_, long)| amount > 0 && *long == amount) {
                     let by = Expr::Amount { of: Box::new(self.run.prompt.entity(length)), unit };
-                    if sign <= 0 {
-                        continue;
-                    }
                     let later = Expr::Add { of: Box::new(expr.clone()), amount: Box::new(by), unit };
                     let expr = Expr::Time { of: Box::new(later), form };
-                    if self.gives(&expr, self.wanted.value) {
-                        let cost = 4.0 + cost - 4.0 + way + many;
-                        out.push(Candidate { expr, cost, origin: Origin::Mixed, place: Some(place.clone()) });
-                    }
+                    let cost = cost + way + many;
+                    out.push(Candidate {
+                        expr,
+                        cost,
+                        origin: Origin::Mixed,
+                        place: Some(place.clone()),
+                        held: 1,
+                    });
                 }
                 let expr = Expr::Time { of: Box::new(make(expr, amount)), form };
-                if self.gives(&expr, self.wanted.value) {
-                    let cost = 4.0 + cost + way + many;
-                    out.push(Candidate { expr, cost, origin: Origin::Result, place: Some(place.clone()) });
-                }
+                let cost = 4.0 + cost + way + many;
+                out.push(Candidate {
+                    expr,
+                    cost,
+                    origin: Origin::Result,
+                    place: Some(place.clone()),
+                    held: 1,
+                });
             }
         }
         if kind == TimeKind::Date {
             let clock = || Expr::Clock(bir_plan::expr::Clock::Date);
             let today: &str = self.run.today.get(..10).unwrap_or_default();
             if today == text {
-                out.push(Candidate { expr: clock(), cost: 8.0, origin: Origin::Clock, place: None });
-            } else if let Some((expr, cost)) = self.later(clock(), &today.into(), text) {
-                out.push(Candidate { expr, cost: 10.0 + cost, origin: Origin::Clock, place: None });
+                out.push(Candidate { expr: clock(), cost: 8.0, origin: Origin::Clock, place: None, held: 1 });
+            }
+            for (expr, cost) in self.later(&clock(), &today.into(), text) {
+                out.push(Candidate { expr, cost: 10.0 + cost, origin: Origin::Clock, place: None, held: 1 });
             }
         }
     }
 }
 
+/// What of a moment a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TimeKind {
+pub(crate) enum TimeKind {
     Date,
     Time,
 }
 
-fn time_kind(text: &str) -> Option<TimeKind> {
+pub(crate) fn time_kind(text: &str) -> Option<TimeKind> {
     let shown = |form| {
         let expr = Expr::Time { of: Box::new(Expr::Const(text.into())), form };
         let nothing = Map::new();
@@ -205,27 +238,6 @@ fn time_kind(text: &str) -> Option<TimeKind> {
     } else {
         None
     }
-}
-
-/// Days from one date (with or without a time) to another.
-fn days_between(from: &str, to: &str) -> Option<i64> {
-    let day = |text: &str| text.get(..10)?.parse::<jiff::civil::Date>().ok();
-    if to.len() != 10 {
-        return None;
-    }
-    let (from, to) = (day(from)?, day(to)?);
-    from.until(to).ok().map(|span| i64::from(span.get_days()))
-}
-
-/// Minutes from the time of a day in one text to that in another; no way around midnight.
-fn minutes_between(from: &str, to: &str) -> Option<i64> {
-    let minutes = |text: &str| {
-        let hour: i64 = text.get(..2)?.parse().ok()?;
-        let minute: i64 = text.get(3..5)?.parse().ok()?;
-        (hour < 24 && minute < 60 && text.as_bytes().get(2) == Some(&b':')).then_some(hour * 60 + minute)
-    };
-    let from = if from.len() > 10 { from.get(11..)? } else { from };
-    Some(minutes(to)? - minutes(from)?)
 }
 
 fn add_days(of: Expr, days: i64) -> Expr {
