@@ -71,7 +71,7 @@ pub(crate) fn wanted(prompt: &Prompt) -> Vec<(String, String)> {
 
 /// A set's name as the table keeps it.
 pub(crate) fn name(set: &str) -> &'static str {
-    const NAMES: &[&str] = &["snips", "slurp", "atis", "clinc150", "banking77"];
+    const NAMES: &[&str] = &["snips", "slurp", "atis", "clinc150", "banking77", "complexfuncbench"];
     NAMES.iter().find(|name| **name == set).copied().unwrap_or("prompts")
 }
 
@@ -97,6 +97,23 @@ pub(crate) fn slots(set: &str, options: &Options, table: &mut Table) -> Result<(
         let plan = answer.scenario.map(|s| matcher.known()[s].id.clone());
         let same = plan.as_deref() == Some(prompt.plan().as_str());
         let values = same && given(&matcher, &answer) == wanted(prompt);
+        if std::env::var_os("DUMP").is_some() {
+            println!(
+                "DUMP\t{}\t{}\t{}\t{:?}\t{}\t{}\t{}\t{}\t{:?}\t{}\t{}\t{}",
+                plans.contains(&prompt.plan()),
+                same,
+                values,
+                answer.difference,
+                answer.confidence,
+                answer.shown,
+                answer.weight,
+                answer.doubt,
+                answer.veto,
+                answer.missing.len(),
+                answer.values.len(),
+                prompt.text.trim()
+            );
+        }
         match answer.decide(options.limit, Evidence::default()) {
             Decision::Execute => {
                 accepted += 1;
