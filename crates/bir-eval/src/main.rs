@@ -29,7 +29,7 @@ use std::process::ExitCode;
 use table::Table;
 
 const USAGE: &str = "bir-eval --set complexfuncbench|snips|slurp|atis|clinc150|banking77|contrast|structure|speed [PATH] \
-     [--groups dev|judge|all] [--part a|b|all] [--only SET] [--atis PATH] [--wheel PATH] [--json]";
+     [--groups dev|judge|all] [--part a|b|all] [--only SET] [--seed N] [--atis PATH] [--wheel PATH] [--json]";
 
 /// Which groups of a set are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,6 +128,9 @@ fn args(given: impl Iterator<Item = String>) -> Result<Args, String> {
             "--only" => args.prompts.only = Some(value("the name of a set")?),
             "--atis" => args.prompts.atis = Some(value("a path")?.into()),
             "--wheel" => args.prompts.wheel = Some(value("a path")?.into()),
+            "--seed" => {
+                args.prompts.seed = value("a number")?.parse().map_err(|_| "`--seed` needs a number")?
+            }
             "--json" => args.json = true,
             "--every" => {
                 let every = value("a number")?.parse().ok().filter(|every| *every > 0);

@@ -26,6 +26,8 @@ pub(crate) struct Options {
     pub(crate) atis: Option<PathBuf>,
     /// Where the wheel with ComplexFuncBench is.
     pub(crate) wheel: Option<PathBuf>,
+    /// Of what is put into contrast pairs.
+    pub(crate) seed: u64,
 }
 
 impl Options {
@@ -62,6 +64,7 @@ impl Default for Options {
             only: None,
             atis: None,
             wheel: None,
+            seed: 0,
         }
     }
 }

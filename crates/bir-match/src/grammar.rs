@@ -137,6 +137,8 @@ pub(crate) struct Typed {
     pub(crate) from: usize,
     pub(crate) to: usize,
     kind: Kind,
+    /// It begins with digits.
+    digits: bool,
 }
 
 /// The key of words with what has a type taken as its type ("in" and a length of time); None: nothing in them has one.
@@ -154,7 +156,9 @@ pub(crate) fn pattern(
     while at < to {
         match rest.next_if(|t| t.from == at) {
             Some(t) => {
-                key = mix(key, 1_000_000_007 + t.kind as u64);
+                // Years in digits do not make "thousand" one.
+                let spelled = t.kind == Kind::Number && !t.digits;
+                key = mix(key, 1_000_000_007 + t.kind as u64 + if spelled { 1_000 } else { 0 });
                 at = t.to;
             }
             None => {
@@ -190,8 +194,16 @@ impl Said {
             let texts = words[first..].iter().map(|w| w.text.as_str());
             first..first + lexicon::frame(texts)
         };
-        let harmless =
-            (0..words.len()).map(|at| frame.contains(&at) || lexicon::is_harmless(&words[at].text)).collect();
+        let mut harmless = Vec::with_capacity(words.len());
+        let mut opening = true;
+        for (at, word) in words.iter().enumerate() {
+            let text = word.text.as_str();
+            // Of two articles one belongs to something else.
+            let again = at > 0 && lexicon::is_article(text) && lexicon::is_article(&words[at - 1].text);
+            let may = lexicon::is_harmless(text) && !again && (opening || !lexicon::opens(text));
+            harmless.push(frame.contains(&at) || may);
+            opening &= may;
+        }
         let cased = words.iter().skip(1).any(|w| w.capital) && words.iter().any(|w| !w.marked);
         Self { words, harmless, cased }
     }
@@ -201,7 +213,9 @@ impl Said {
         let counts = |e: &&Entity| !matches!(e.kind, Kind::Name | Kind::Quoted | Kind::Word);
         let typed = entities.iter().filter(counts).map(|e| {
             let (from, to) = self.range(&e.span);
-            Typed { from, to, kind: e.kind }
+            let digits =
+                self.words.get(from).is_some_and(|w| w.text.starts_with(|c: char| c.is_ascii_digit()));
+            Typed { from, to, kind: e.kind, digits }
         });
         typed.filter(|t| t.from < t.to).collect()
     }

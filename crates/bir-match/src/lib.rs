@@ -16,12 +16,14 @@
 #![forbid(unsafe_code)]
 
 pub mod decide;
+mod function;
 mod grammar;
 mod guard;
 mod known;
 pub mod lexicon;
 mod nominate;
 mod parse;
+mod roles;
 mod steps;
 mod value;
 pub mod word;
@@ -171,7 +173,7 @@ impl Matcher {
             }
         }
         let entities = bir_entity::find(prompt, clock, vocabulary);
-        let mut asked = parse::Asked::new(&self.grammar, &said, prompt, &entities);
+        let mut asked = parse::Asked::new(&self.grammar, &said, prompt, &entities, clock);
         let mut readings: Vec<parse::Reading> =
             families.iter().flat_map(|f| parse::parse(&self.grammar, *f, &mut asked, true)).collect();
         let total = readings.iter().fold(asked.elsewhere(), |sum, r| parse::plus(sum, r.plan_log));
@@ -190,6 +192,9 @@ impl Matcher {
             guard::veto(&self.grammar, &asked, *f)
                 .or_else(|| guard::fixed(&self.grammar, best.family, &asked, *f))
         });
+        if answer.veto.is_none() {
+            answer.veto = roles::veto(&self.grammar, &asked, &best);
+        }
         // A mention that reaches from one value into the next belongs to neither.
         let across =
             |t: &grammar::Typed| best.values.iter().filter(|f| f.from < t.to && t.from < f.to).count() > 1;

@@ -4,11 +4,13 @@
 //! It is a search from left to right. A state is a word, the parameter whose value ended before it, and which parameters were
 //! mentioned so far; each state keeps the sum over its ways and the best of them. States beyond [`WIDTH`] at one word are left out.
 
+use crate::function::{self, Language};
 use crate::grammar::{BEGIN, END, Grammar, NEVER, Said, Sort, Typed, mix, pattern, plan_key, value_key};
 use crate::guard::{self, Veto};
 use crate::lexicon::{self, Class};
 use crate::steps::Stretch;
-use bir_entity::{Entity, Kind};
+use bir_entity::{Clock, Entity, Kind, Vocabulary};
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 /// States that are kept at a word.
@@ -82,10 +84,20 @@ pub(crate) struct Asked<'a> {
     values: HashMap<(Sort, usize, usize), (f64, Option<Veto>)>,
     /// How likely the words before each are anywhere.
     before: Vec<f64>,
+    language: Language,
+    clock: &'a Clock,
+    /// Whether a word is a measure, once it was asked.
+    measures: RefCell<HashMap<usize, bool>>,
 }
 
 impl<'a> Asked<'a> {
-    pub(crate) fn new(grammar: &Grammar, said: &'a Said, prompt: &'a str, entities: &[Entity]) -> Self {
+    pub(crate) fn new(
+        grammar: &Grammar,
+        said: &'a Said,
+        prompt: &'a str,
+        entities: &[Entity],
+        clock: &'a Clock,
+    ) -> Self {
         let fixed = said.words.iter().map(|w| grammar.lexis.id(&w.text)).collect();
         let inside = said.words.iter().map(|w| grammar.lexis.inside(&w.text)).collect();
         let classes = said.words.iter().map(|w| lexicon::classes(&w.text).collect()).collect();
@@ -102,6 +114,9 @@ impl<'a> Asked<'a> {
             inside,
             values: HashMap::new(),
             before: Vec::new(),
+            language: function::language(said.words.iter().map(|w| w.text.as_str())),
+            clock,
+            measures: RefCell::default(),
         };
         let mut before = 0.0;
         asked.before.push(before);
@@ -133,6 +148,35 @@ impl<'a> Asked<'a> {
     /// The typed mentions in a value, and the words around them; none: there are none.
     pub(crate) fn pattern(&self, grammar: &Grammar, filled: Filled) -> Option<u64> {
         pattern(grammar, &self.typed, &self.inside, filled.from, filled.to)
+    }
+
+    /// The number of a word outside of values.
+    pub(crate) fn fixed_id(&self, at: usize) -> u32 {
+        self.fixed[at]
+    }
+
+    /// The word names nothing.
+    pub(crate) fn is_function(&self, at: usize) -> bool {
+        function::is_function(&self.said.words[at].text, self.language)
+    }
+
+    /// The word is a unit or a number: behind a number it makes an amount, or it is one.
+    pub(crate) fn is_measure(&self, at: usize) -> bool {
+        let text = self.said.words[at].text.as_str();
+        *self.measures.borrow_mut().entry(at).or_insert_with(|| {
+            let amount = format!("5 {text}");
+            let none = Vocabulary::default();
+            let unit = bir_entity::find(&amount, self.clock, &none).iter().any(|e| {
+                e.span == (0..amount.len())
+                    && matches!(e.kind, Kind::Quantity | Kind::Money | Kind::Duration | Kind::Number)
+            });
+            unit || bir_entity::find(text, self.clock, &none).iter().any(|e| e.kind == Kind::Number)
+        })
+    }
+
+    /// All of it is one mention of a type.
+    pub(crate) fn is_typed(&self, filled: Filled) -> bool {
+        self.typed.iter().any(|t| t.from == filled.from && t.to == filled.to)
     }
 
     /// A quotation holds these words and nothing else.

@@ -130,5 +130,6 @@ impl Values {
 pub(crate) struct Shape {
     pub(crate) new: f64,
     known: f64,
-    typed: f64,
+    /// The share of values that have a type.
+    pub(crate) typed: f64,
 }

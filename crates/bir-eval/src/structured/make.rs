@@ -119,9 +119,9 @@ fn alike(prompt: &Prompt, a: usize, b: usize) -> bool {
         && (prompt.slots[a].1 == prompt.slots[b].1 || digits(a) == digits(b))
 }
 
-/// The pairs of a prompt, several of most kinds; `other` is another prompt.
-pub(super) fn pairs(prompt: &Prompt, other: &Prompt) -> Vec<Pair> {
-    let mut pick = Pick(sets::hash(&prompt.text));
+/// The pairs of a prompt, several of most kinds; `other` is another prompt. Another seed puts other words in.
+pub(super) fn pairs(prompt: &Prompt, other: &Prompt, seed: u64) -> Vec<Pair> {
+    let mut pick = Pick(sets::hash(&prompt.text) ^ seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let whole = prompt.text.trim();
     let open = whole.trim_end_matches(['.', '?', '!', ' ']);
     let low = lowered(whole);
@@ -151,9 +151,13 @@ pub(super) fn pairs(prompt: &Prompt, other: &Prompt) -> Vec<Pair> {
                 let (text, now) = said(prompt, &changed);
                 // Side by side, "the show X" and "the X show" mean the same; with words between, what stands where is what is said.
                 let between = &prompt.text[prompt.slots[a].0.end..prompt.slots[b].0.start];
-                let sorts = &prompt.slots[a].1 != &prompt.slots[b].1;
+                let before = |n: usize| prompt.text[..prompt.slots[n].0.start].split_whitespace().next_back();
+                let sorts = prompt.slots[a].1 != prompt.slots[b].1;
                 let mut right = vec![now.clone()];
-                if sorts && b == a + 1 && !between.contains(char::is_alphanumeric) {
+                // So does "for lunch for two", where the same word is before both.
+                if sorts
+                    && ((b == a + 1 && !between.contains(char::is_alphanumeric)) || before(a) == before(b))
+                {
                     let mut kept = now;
                     let (one, two) = (kept[a].0.clone(), kept[b].0.clone());
                     (kept[a].0, kept[b].0) = (two, one);
@@ -293,7 +297,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_made_and_none_is_the_prompt() {
-        let made = pairs(&prompt(), &prompt());
+        let made = pairs(&prompt(), &prompt(), 0);
         for kind in KINDS {
             assert!(made.iter().any(|p| p.kind == *kind), "{kind}");
         }
@@ -302,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_swap_says_what_stands_where() {
-        let made = pairs(&prompt(), &prompt());
+        let made = pairs(&prompt(), &prompt(), 0);
         let swap = made.iter().find(|p| p.kind == "swap").unwrap();
         assert_eq!(swap.text, "Send 3 books from Bob to Ann.");
         let now = [("count", "3"), ("who", "bob"), ("who", "ann")].map(|(s, v)| (s.to_owned(), v.to_owned()));
