@@ -19,6 +19,7 @@ pub mod decide;
 mod function;
 mod grammar;
 mod guard;
+mod joined;
 mod known;
 pub mod lexicon;
 mod nominate;
@@ -192,8 +193,12 @@ impl Matcher {
             guard::veto(&self.grammar, &asked, *f)
                 .or_else(|| guard::fixed(&self.grammar, best.family, &asked, *f))
         });
+        let whole = self.is_whole(&best);
+        if answer.veto.is_none() && !whole {
+            answer.veto = joined::veto(&self.grammar, &asked, &best);
+        }
         if answer.veto.is_none() {
-            answer.veto = roles::veto(&self.grammar, &asked, &best);
+            answer.veto = roles::veto(&self.grammar, &asked, &best, whole);
         }
         // A mention that reaches from one value into the next belongs to neither.
         let across =
@@ -203,6 +208,13 @@ impl Matcher {
         }
         self.explain(prompt, &said, &entities, &best, &mut answer);
         answer
+    }
+
+    /// A recorded prompt has the very words between the values.
+    fn is_whole(&self, reading: &parse::Reading) -> bool {
+        let plans = self.grammar.families[reading.family].plans.get(&reading.plan);
+        let key = |scenario: usize| grammar::mix(reading.template, scenario as u64);
+        plans.is_some_and(|p| p.iter().any(|(s, _)| self.grammar.templates.contains_key(&key(*s))))
     }
 
     /// Fills the answer from a reading.

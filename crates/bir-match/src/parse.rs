@@ -155,6 +155,13 @@ impl<'a> Asked<'a> {
         self.fixed[at]
     }
 
+    /// A sign that ends a clause stands before the word.
+    pub(crate) fn ends_clause(&self, at: usize) -> bool {
+        let Some(last) = at.checked_sub(1) else { return false };
+        let between = self.said.words[last].span.end..self.said.words[at].span.start;
+        self.prompt.get(between).is_some_and(|t| t.contains([',', ';', '.', '?', '!', '\n']))
+    }
+
     /// The word names nothing.
     pub(crate) fn is_function(&self, at: usize) -> bool {
         function::is_function(&self.said.words[at].text, self.language)

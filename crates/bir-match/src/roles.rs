@@ -13,15 +13,17 @@ use crate::guard::{self, Veto};
 use crate::parse::{Asked, Reading};
 use crate::steps::Stretch;
 
-/// The other way round is vetoed where it is so many times likelier.
+/// The other way round is vetoed where it is so many times likelier,
 const RATIO: f64 = 12.0;
+/// and where no recorded prompt has the very words, at all.
+const JOINED: f64 = 1.0;
 /// What nothing was counted for is so unlikely.
 const NEVER: f64 = 1e-6;
 /// Readings with more values than that are not looked at in pairs; they are vetoed where they hold anything new.
 const VALUES: usize = 16;
 
-/// What speaks against a reading as a whole.
-pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, reading: &Reading) -> Option<Veto> {
+/// What speaks against a reading as a whole; `whole`: a recorded prompt has the very words between its values.
+pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, reading: &Reading, whole: bool) -> Option<Veto> {
     let values = &reading.values;
     let open = |from: usize, to: usize| (from..to).all(|at| asked.said.harmless[at]);
     let beside = |pair: &[crate::parse::Filled]| {
@@ -39,7 +41,7 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, reading: &Reading) -> O
             }
             let mut turned = sorts.clone();
             turned.swap(a, b);
-            if likely(grammar, asked, reading, &turned) > stands + RATIO.ln() {
+            if likely(grammar, asked, reading, &turned) > stands + (if whole { RATIO } else { JOINED }).ln() {
                 return Some(Veto::Roles);
             }
         }

@@ -200,7 +200,7 @@ fn a_veto_is_told() {
     let matcher = recorded();
     let prompt = "Send the sales report of project Falcon unless it rains to ann@example.org";
     let answer = matcher.ask(prompt, &clock(), &Vocabulary::default());
-    assert!(matches!(answer.veto, Some(Veto::Word(_) | Veto::Fixed)), "{answer:?}");
+    assert!(matches!(answer.veto, Some(Veto::Word(_) | Veto::Fixed | Veto::Written)), "{answer:?}");
     assert_eq!(answer.decide(1.0, Evidence::default()), Decision::Decline);
     assert!(answer.nearest.is_some());
 }

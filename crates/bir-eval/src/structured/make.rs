@@ -111,6 +111,13 @@ fn said(prompt: &Prompt, with: &[String]) -> (String, Vec<(String, String)>) {
     (text, values)
 }
 
+fn is_article(word: &str) -> bool {
+    matches!(
+        word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase().as_str(),
+        "" | "a" | "an" | "the"
+    )
+}
+
 /// Whether two values could stand for each other: of one sort, both numbers, or both neither.
 fn alike(prompt: &Prompt, a: usize, b: usize) -> bool {
     let text = |n: usize| &prompt.text[prompt.slots[n].0.clone()];
@@ -156,7 +163,7 @@ pub(super) fn pairs(prompt: &Prompt, other: &Prompt, seed: u64) -> Vec<Pair> {
                 let mut right = vec![now.clone()];
                 // So does "for lunch for two", where the same word is before both.
                 if sorts
-                    && ((b == a + 1 && !between.contains(char::is_alphanumeric)) || before(a) == before(b))
+                    && ((b == a + 1 && between.split_whitespace().all(is_article)) || before(a) == before(b))
                 {
                     let mut kept = now;
                     let (one, two) = (kept[a].0.clone(), kept[b].0.clone());
