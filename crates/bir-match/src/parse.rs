@@ -235,6 +235,7 @@ pub(crate) fn plus(a: f64, b: f64) -> f64 {
 pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, heed: bool) -> Vec<Reading> {
     let of = &grammar.families[family];
     let n = asked.said.words.len();
+    let longest_stretch = of.longest();
     let mut states: Vec<HashMap<(Sort, u64), Node>> = vec![HashMap::new(); n + 1];
     let mut trail: Vec<Trail> = Vec::new();
     let mut ends: HashMap<u64, Node> = HashMap::new();
@@ -250,7 +251,8 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
     states[0].insert((BEGIN, 0), start);
     for at in 0..=n {
         let mut here: Vec<((Sort, u64), Node)> = std::mem::take(&mut states[at]).into_iter().collect();
-        here.sort_by(|a, b| b.1.sum.total_cmp(&a.1.sum).then(a.0.cmp(&b.0)));
+        let key = |(sort, plan): &(Sort, u64)| (grammar.named[*sort as usize], *plan);
+        here.sort_by(|a, b| b.1.sum.total_cmp(&a.1.sum).then_with(|| key(&a.0).cmp(&key(&b.0))));
         here.truncate(WIDTH);
         for ((from, plan), node) in here {
             let mut stretch = Stretch::new(family, from);
@@ -276,7 +278,7 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
                         shown += 1;
                     }
                 }
-                if shown > of.longest {
+                if shown > longest_stretch {
                     break;
                 }
                 for arc in grammar.steps.lead(stretch) {
@@ -295,7 +297,7 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
                         }
                         continue;
                     }
-                    let longest = grammar.values[arc.to as usize].longest + LONGER;
+                    let longest = grammar.values[arc.to as usize].longest() + LONGER;
                     let quoted =
                         asked.quoted.iter().filter(|q| q.0 == next && q.1 > next + longest).map(|q| q.1);
                     let ends: Vec<usize> = (next + 1..=n.min(next + longest)).chain(quoted).collect();
@@ -310,7 +312,9 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
                         if sum < asked.before[to] - FAR {
                             continue;
                         }
-                        let state = states[to].entry((arc.to, plan_key(plan, arc.to))).or_insert(EMPTY);
+                        let state = states[to]
+                            .entry((arc.to, plan_key(plan, grammar.named[arc.to as usize])))
+                            .or_insert(EMPTY);
                         let template = mix(template, u64::from(arc.to));
                         let back = || {
                             trail.push(Trail {
