@@ -73,7 +73,7 @@ impl Difference {
     fn sure(self, shown: u32) -> Option<f64> {
         match (self, shown) {
             (Self::Same, _) => Some(0.9),
-            (Self::Known, 1..) => Some(0.95),
+            (Self::Known, 1..) => Some(0.9),
             (Self::Values, OFTEN..) => Some(0.999),
             (Self::Values, 1..) => Some(0.9999),
             (Self::Joined, 1..) => Some(0.99),

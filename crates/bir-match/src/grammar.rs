@@ -253,6 +253,9 @@ impl Said {
             let text = word.text.as_str();
             // Of two articles one belongs to something else.
             let again = at > 0 && lexicon::is_article(text) && lexicon::is_article(&words[at - 1].text);
+            // "at a in": nor does it stand before a word that relates.
+            let before = words.get(at + 1).is_some_and(|w| lexicon::relates(&w.text));
+            let again = again || (lexicon::is_article(text) && before);
             let may = lexicon::is_harmless(text) && !again && (opening || !lexicon::opens(text));
             harmless.push(frame.contains(&at) || may);
             opening &= may;

@@ -69,13 +69,17 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Opti
     let words = &asked.said.words[filled.from..filled.to];
     let classes = &asked.classes[filled.from..filled.to];
     let values = &grammar.values[filled.sort as usize];
-    let times = values.times(crate::grammar::value_key(words));
+    let times = values.times(asked.key(filled.from, filled.to));
     if classes.iter().all(|c| c.contains(&Class::Reference)) && times < POINTING {
         return Some(Veto::Word(Class::Reference));
     }
+    // "not" was a value once: by mistake, or in another sense.
+    let named = |at: usize| !classes[at - filled.from].is_empty() || asked.is_function(at);
+    let functions = (filled.from..filled.to).all(named);
+    if functions && times < POINTING && !asked.in_quotes(filled) {
+        return Some(Veto::Function);
+    }
     // "as" is one of the "AS" that were recorded only where it is written so.
-    let functions =
-        (filled.from..filled.to).all(|at| !classes[at - filled.from].is_empty() || asked.is_function(at));
     if functions && asked.said.cased && !words[0].marked && values.written() && !asked.in_quotes(filled) {
         return Some(Veto::Written);
     }
@@ -104,9 +108,6 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Opti
     {
         return Some(Veto::Written);
     }
-    if !titled && extends(grammar, asked, filled) {
-        return Some(Veto::Extends);
-    }
     for at in 0..words.len() {
         let inside = at > 0 || (filled.from > 0 && words[0].capital);
         if harmless(at) || (titled && words.len() > 1 && inside) {
@@ -133,6 +134,9 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Opti
             }
         }
     }
+    if extends(grammar, asked, filled, titled) {
+        return Some(Veto::Extends);
+    }
     if titled {
         if joined(grammar, asked, filled) {
             return Some(Veto::Word(Class::Compound));
@@ -155,12 +159,14 @@ fn is_digit(c: char) -> bool {
     c.is_ascii_digit()
 }
 
-/// A recorded value of its sort, and before or behind it words that no value of the sort has.
-fn extends(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> bool {
+/// A recorded value of its sort, and before or behind it words that no value of the sort has; where it is a title, numbers.
+fn extends(grammar: &Grammar, asked: &Asked<'_>, filled: Filled, titled: bool) -> bool {
     let values = &grammar.values[filled.sort as usize];
-    let strange = |mut range: std::ops::Range<usize>| range.all(|at| values.with_word(asked.inside[at]) == 0);
-    let recorded =
-        |from: usize, to: usize| values.times(crate::grammar::value_key(&asked.said.words[from..to])) > 0;
+    let number = |at: usize| asked.said.words[at].text.starts_with(is_digit);
+    let strange = |mut range: std::ops::Range<usize>| {
+        range.all(|at| if titled { number(at) } else { values.with_word(asked.inside[at]) == 0 })
+    };
+    let recorded = |from: usize, to: usize| values.times(asked.key(from, to)) > 0;
     (filled.from + 1..filled.to).any(|at| {
         (recorded(filled.from, at) && strange(at..filled.to))
             || (recorded(at, filled.to) && strange(filled.from..at))
@@ -170,9 +176,7 @@ fn extends(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> bool {
 /// Two values with a word between them that adds: one of them was recorded by itself.
 fn joined(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> bool {
     let values = &grammar.values[filled.sort as usize];
-    let recorded = |from: usize, to: usize| {
-        from < to && values.times(crate::grammar::value_key(&asked.said.words[from..to])) > 0
-    };
+    let recorded = |from: usize, to: usize| from < to && values.times(asked.key(from, to)) > 0;
     let adds = |at: usize| {
         matches!(asked.said.words[at].text.as_str(), "&" | "+" | "/")
             || asked.classes[at].contains(&Class::Compound)
@@ -184,11 +188,13 @@ fn joined(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> bool {
 pub(crate) fn is_bare(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> bool {
     let values = &grammar.values[filled.sort as usize];
     let words = &asked.said.words[filled.from..filled.to];
-    let recorded = values.times(crate::grammar::value_key(words)) > 0;
+    let recorded = values.times(asked.key(filled.from, filled.to)) > 0;
     // One of a hundred was a number by chance.
     let often = |p: u64| f64::from(values.with_pattern(p)) >= (values.distinct() * RARE).max(1.0);
     let typed = asked.pattern(grammar, filled).is_some_and(often);
-    !recorded && !typed && !asked.in_quotes(filled) && !(asked.said.cased && words[0].marked)
+    // "Doctor No 17 | 5": the number could belong to either.
+    let name = asked.said.cased && words[0].marked && words[words.len() - 1].capital;
+    !recorded && !typed && !asked.in_quotes(filled) && !name
 }
 
 /// What speaks against a value in a family: a word that its prompts use outside of such values.
@@ -211,7 +217,7 @@ pub(crate) fn fixed(grammar: &Grammar, family: usize, asked: &Asked<'_>, filled:
     if !small && !words.clone().any(used) {
         return None;
     }
-    let recorded = values.times(crate::grammar::value_key(&asked.said.words[words])) > 0;
+    let recorded = values.times(asked.key(words.start, words.end)) > 0;
     let typed = || asked.pattern(grammar, filled).is_some_and(|p| values.with_pattern(p) > 0);
     if recorded || asked.in_quotes(filled) || typed() {
         return None;

@@ -360,6 +360,14 @@ pub fn is_article(word: &str) -> bool {
     ARTICLES.contains(&word)
 }
 
+/// Whether a word is one of the English words that relate ("of", "in") and nothing else.
+pub(crate) fn relates(word: &str) -> bool {
+    matches!(
+        word,
+        "of" | "in" | "at" | "by" | "for" | "with" | "from" | "to" | "into" | "during" | "via" | "per"
+    )
+}
+
 /// Whether a word joins parts of a request, where it stands between others; "of" joins parts of a name.
 pub fn joins(word: &str) -> bool {
     !is_harmless(word)

@@ -4,7 +4,7 @@
 //! It is a search from left to right. A state is a word, the parameter whose value ended before it, and which parameters were
 //! mentioned so far; each state keeps the sum over its ways and the best of them. States beyond [`WIDTH`] at one word are left out.
 
-use crate::function::{self, Language};
+use crate::function;
 use crate::grammar::{BEGIN, END, Grammar, NEVER, Said, Sort, Typed, mix, pattern, plan_key, value_key};
 use crate::guard::{self, Veto};
 use crate::lexicon::{self, Class};
@@ -84,7 +84,10 @@ pub(crate) struct Asked<'a> {
     values: HashMap<(Sort, usize, usize), (f64, Option<Veto>)>,
     /// How likely the words before each are anywhere.
     before: Vec<f64>,
-    language: Language,
+    /// Which words name nothing.
+    functions: Vec<bool>,
+    /// The keys of stretches of words as values.
+    keys: RefCell<HashMap<(usize, usize), u64>>,
     clock: &'a Clock,
     /// Whether a word is a measure, once it was asked.
     measures: RefCell<HashMap<usize, bool>>,
@@ -102,6 +105,8 @@ impl<'a> Asked<'a> {
         let inside = said.words.iter().map(|w| grammar.lexis.inside(&w.text)).collect();
         let classes = said.words.iter().map(|w| lexicon::classes(&w.text).collect()).collect();
         let typed = said.typed(entities);
+        let language = function::language(said.words.iter().map(|w| w.text.as_str()));
+        let functions = said.words.iter().map(|w| function::is_function(&w.text, language)).collect();
         let quoted =
             entities.iter().filter(|e| e.kind == Kind::Quoted).map(|e| said.range(&e.span)).collect();
         let mut asked = Self {
@@ -114,7 +119,8 @@ impl<'a> Asked<'a> {
             inside,
             values: HashMap::new(),
             before: Vec::new(),
-            language: function::language(said.words.iter().map(|w| w.text.as_str())),
+            functions,
+            keys: RefCell::default(),
             clock,
             measures: RefCell::default(),
         };
@@ -139,7 +145,7 @@ impl<'a> Asked<'a> {
         let values = &grammar.values[filled.sort as usize];
         let shape = &grammar.shapes[filled.sort as usize];
         let pattern = self.pattern(grammar, filled);
-        let log = values.log(shape, value_key(&self.said.words[from..to]), &self.inside[from..to], pattern);
+        let log = values.log(shape, self.key(from, to), &self.inside[from..to], pattern);
         let found = (cases + log, guard::veto(grammar, self, filled));
         self.values.insert(key, found);
         found
@@ -162,9 +168,14 @@ impl<'a> Asked<'a> {
         self.prompt.get(between).is_some_and(|t| t.contains([',', ';', '.', '?', '!', '\n']))
     }
 
+    /// The key of words as a value.
+    pub(crate) fn key(&self, from: usize, to: usize) -> u64 {
+        *self.keys.borrow_mut().entry((from, to)).or_insert_with(|| value_key(&self.said.words[from..to]))
+    }
+
     /// The word names nothing.
     pub(crate) fn is_function(&self, at: usize) -> bool {
-        function::is_function(&self.said.words[at].text, self.language)
+        self.functions[at]
     }
 
     /// The word is a unit or a number: behind a number it makes an amount, or it is one.

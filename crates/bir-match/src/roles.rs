@@ -15,8 +15,12 @@ use crate::steps::Stretch;
 
 /// The other way round is vetoed where it is so many times likelier,
 const RATIO: f64 = 12.0;
-/// and where no recorded prompt has the very words, at all.
-const JOINED: f64 = 1.0;
+/// where no recorded prompt has the very words, already where it is a fifth as likely,
+const JOINED: f64 = 0.2;
+/// and where, besides, few recorded prompts show one of the stretches, where it is possible at all.
+const SELDOM: f64 = 0.05;
+/// Prompts that are not few.
+const OFTEN: u32 = 4;
 /// What nothing was counted for is so unlikely.
 const NEVER: f64 = 1e-6;
 /// Readings with more values than that are not looked at in pairs; they are vetoed where they hold anything new.
@@ -33,6 +37,11 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, reading: &Reading, whol
         return Some(Veto::Beside);
     }
     let sorts: Vec<Sort> = values.iter().map(|f| f.sort).collect();
+    let ratio = match (whole, reading.weakest) {
+        (true, _) => RATIO,
+        (false, OFTEN..) => JOINED,
+        (false, _) => SELDOM,
+    };
     let stands = likely(grammar, asked, reading, &sorts);
     for a in 0..sorts.len() {
         for b in a + 1..sorts.len() {
@@ -41,7 +50,7 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, reading: &Reading, whol
             }
             let mut turned = sorts.clone();
             turned.swap(a, b);
-            if likely(grammar, asked, reading, &turned) > stands + (if whole { RATIO } else { JOINED }).ln() {
+            if likely(grammar, asked, reading, &turned) > stands + ratio.ln() {
                 return Some(Veto::Roles);
             }
         }

@@ -157,14 +157,16 @@ pub(super) fn pairs(prompt: &Prompt, other: &Prompt, seed: u64) -> Vec<Pair> {
                 changed.swap(a, b);
                 let (text, now) = said(prompt, &changed);
                 // Side by side, "the show X" and "the X show" mean the same; with words between, what stands where is what is said.
-                let between = &prompt.text[prompt.slots[a].0.end..prompt.slots[b].0.start];
+                let (from, to) = (prompt.slots[a].0.end, prompt.slots[b].0.start);
+                let beside = words
+                    .iter()
+                    .filter(|w| from <= w.start && w.end <= to)
+                    .all(|w| is_article(&prompt.text[w.clone()]));
                 let before = |n: usize| prompt.text[..prompt.slots[n].0.start].split_whitespace().next_back();
                 let sorts = prompt.slots[a].1 != prompt.slots[b].1;
                 let mut right = vec![now.clone()];
                 // So does "for lunch for two", where the same word is before both.
-                if sorts
-                    && ((b == a + 1 && between.split_whitespace().all(is_article)) || before(a) == before(b))
-                {
+                if sorts && (beside || before(a) == before(b)) {
                     let mut kept = now;
                     let (one, two) = (kept[a].0.clone(), kept[b].0.clone());
                     (kept[a].0, kept[b].0) = (two, one);
