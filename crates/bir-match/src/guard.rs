@@ -100,6 +100,14 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Opti
     if asked.said.cased && !words[0].marked && values.written() {
         return Some(Veto::Written);
     }
+    // A sign is part of a value where other values of the sort have it.
+    let strange = |at: &usize| {
+        let text = asked.said.words[*at].text.as_str();
+        text != "&" && !text.contains(char::is_alphanumeric) && values.with_word(asked.inside[*at]) == 0
+    };
+    if (filled.from..filled.to).any(|at| strange(&at)) {
+        return Some(Veto::Divided);
+    }
     // A capital in the middle of a prompt begins a title.
     let harmless = |at: usize| lexicon::is_harmless(&words[at].text) && !lexicon::opens(&words[at].text);
     let titled = titled(grammar, asked, filled);
