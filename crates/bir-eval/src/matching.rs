@@ -97,23 +97,6 @@ pub(crate) fn slots(set: &str, options: &Options, table: &mut Table) -> Result<(
         let plan = answer.scenario.map(|s| matcher.known()[s].id.clone());
         let same = plan.as_deref() == Some(prompt.plan().as_str());
         let values = same && given(&matcher, &answer) == wanted(prompt);
-        if std::env::var_os("DUMP").is_some() {
-            println!(
-                "DUMP\t{}\t{}\t{}\t{:?}\t{}\t{}\t{}\t{}\t{:?}\t{}\t{}\t{}",
-                plans.contains(&prompt.plan()),
-                same,
-                values,
-                answer.difference,
-                answer.confidence,
-                answer.shown,
-                answer.weight,
-                answer.doubt,
-                answer.veto,
-                answer.missing.len(),
-                answer.values.len(),
-                prompt.text.trim()
-            );
-        }
         match answer.decide(options.limit, Evidence::default()) {
             Decision::Execute => {
                 accepted += 1;

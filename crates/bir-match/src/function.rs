@@ -47,7 +47,7 @@ pub(crate) fn is_function(word: &str, language: Language) -> bool {
     const STEM: usize = 4;
     let (_, endings) = LANGUAGES[language.0];
     let adverb = |end: &&str| word.strip_suffix(*end).is_some_and(|stem| stem.chars().count() >= STEM);
-    WORDS[language.0].contains(word) || endings.iter().any(|end| adverb(&end))
+    WORDS[language.0].contains(word) || endings.iter().any(adverb)
 }
 
 #[cfg(test)]

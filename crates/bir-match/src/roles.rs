@@ -63,9 +63,9 @@ fn likely(grammar: &Grammar, asked: &Asked<'_>, reading: &Reading, sorts: &[Sort
     let mut sum = 0.0;
     let mut from = BEGIN;
     let mut at = 0;
-    for number in 0..=sorts.len() {
-        let (to, until) =
-            reading.values.get(number).map_or((END, asked.said.words.len()), |f| (sorts[number], f.from));
+    let values = reading.values.iter().zip(sorts).map(|(f, sort)| (*sort, f.from, f.to));
+    let end = asked.said.words.len();
+    for (to, until, behind) in values.chain([(END, end, end)]) {
         let mut stretch = Stretch::new(reading.family, from);
         for word in (at..until).filter(|w| !asked.said.harmless[*w]) {
             stretch.push(asked.fixed_id(word));
@@ -73,7 +73,7 @@ fn likely(grammar: &Grammar, asked: &Asked<'_>, reading: &Reading, sorts: &[Sort
         let steps = grammar.steps.lead(stretch);
         sum += steps.iter().find(|s| s.to == to).map_or(NEVER.ln(), |s| s.log.max(NEVER.ln()));
         from = to;
-        at = reading.values.get(number).map_or(until, |f| f.to);
+        at = behind;
     }
     sum
 }

@@ -86,17 +86,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// What an answer says, without places in lists.
-fn said(matcher: &Matcher, answer: &Answer) -> (Option<String>, Vec<(String, Value)>, Vec<String>, String) {
+fn said(matcher: &Matcher, answer: &Answer) -> String {
     let known = answer.scenario.map(|s| &matcher.known()[s]);
-    let values = answer.values.iter().map(|g| (known.unwrap().places[g.place].name.clone(), g.value.clone()));
-    let rest = format!(
-        "{:?} {:?} {} {:?}",
-        answer.difference,
-        answer.veto,
-        answer.shown,
-        answer.decide(READS, Evidence::default())
-    );
-    (known.map(|k| k.id.clone()), values.collect(), answer.missing.clone(), rest)
+    let name = |g: &bir_match::Given| known.map(|k| k.places[g.place].name.clone());
+    let values: Vec<_> = answer.values.iter().map(|g| (name(g), g.value.clone())).collect();
+    let decision = answer.decide(READS, Evidence::default());
+    let Answer { missing, difference, veto, shown, .. } = answer;
+    let id = known.map(|k| &k.id);
+    format!("{id:?} {values:?} {missing:?} {difference:?} {veto:?} {shown} {decision:?}")
 }
 
 proptest! {
