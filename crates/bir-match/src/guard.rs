@@ -108,6 +108,13 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Opti
     if (filled.from..filled.to).any(|at| strange(&at)) {
         return Some(Veto::Divided);
     }
+    // So is a number.
+    let number = |at: usize| {
+        words[at].text.starts_with(is_digit) && values.with_word(asked.inside[filled.from + at]) == 0
+    };
+    if pattern.is_some() && (0..words.len()).any(number) {
+        return Some(Veto::Typed);
+    }
     // A capital in the middle of a prompt begins a title.
     let harmless = |at: usize| lexicon::is_harmless(&words[at].text) && !lexicon::opens(&words[at].text);
     let titled = titled(grammar, asked, filled);

@@ -33,13 +33,15 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, reading: &Reading) -> O
                 return Some(Veto::Divided);
             }
             stretch.push(asked.fixed_id(word));
-            limiting = limiting.or_else(|| asked.classes[word].iter().find(limits).copied());
+            let class = asked.classes[word].iter().find(limits).map(|class| Veto::Word(*class));
+            // A unit stands behind the number that it measures, wherever it was recorded.
+            limiting = limiting.or(class).or_else(|| asked.is_measure(word).then_some(Veto::Unit));
         }
-        if let Some(class) = limiting {
+        if let Some(veto) = limiting {
             let to = next.map_or(END, |f| f.sort);
             let shown = grammar.steps.lead(stretch).into_iter().find(|s| s.to == to).map_or(0, |s| s.shown);
             if shown < USUAL {
-                return Some(Veto::Word(class));
+                return Some(veto);
             }
         }
         from = next.map_or(END, |f| f.sort);
