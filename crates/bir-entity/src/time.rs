@@ -138,8 +138,11 @@ fn spoken(tokens: &[Token<'_>], at: usize, language: Language) -> Option<(String
     if let Some((full, end)) = half(tokens, hour.next, whole(hour.value))? {
         return Some((shown(full, 0, None)?, end));
     }
-    let minute = number(tokens, hour.next, language)
-        .filter(|n| n.value.fract() == 0.0 && (0.0..60.0).contains(&n.value))?;
+    // "eight thirty" is one, "two 10 AM" a number before a time.
+    let class = |at: usize| tokens.get(at).map(|t| t.class);
+    let minute = number(tokens, hour.next, language).filter(|n| {
+        n.value.fract() == 0.0 && (0.0..60.0).contains(&n.value) && class(hour.next) == class(at)
+    })?;
     let (full, end) = half(tokens, minute.next, whole(hour.value))??;
     Some((shown(full, whole(minute.value), None)?, end))
 }
@@ -164,6 +167,7 @@ mod tests {
             ("8", Language::English, None),
             ("eight am", Language::English, Some("08:00")),
             ("eight thirty pm", Language::English, Some("20:30")),
+            ("two 10 AM", Language::English, None),
             ("half past eight in the evening", Language::English, Some("20:30")),
             ("quarter to nine am", Language::English, Some("08:45")),
             ("half past eight", Language::English, None),

@@ -4,6 +4,7 @@
 //! one run; whether every leaf is explained, from one run and from three; and what a scenario does on a task that it was not calculated from.
 
 use crate::Groups;
+use crate::sets::{Options, Prompt};
 use crate::table::Table;
 use crate::wheel::{self, WheelError};
 use bir_entity::Clock;
@@ -66,6 +67,33 @@ pub(crate) fn measure(
     replay(&groups, verbose, table);
     table.times(SET, "calculation from one run, on the processor", times, "p50 5 ms, p99 50 ms");
     Ok(())
+}
+
+/// The prompts of the development groups, with the words that calculation from their one run proves to be parameters.
+pub(crate) fn prompts(options: &Options) -> Result<Vec<Prompt>, String> {
+    let path = options.wheel()?;
+    let groups = load(&path, Groups::Dev, 1).map_err(|why| why.to_string())?;
+    let mut prompts = Vec::new();
+    for task in groups.iter().flatten() {
+        let trace = &task.trace;
+        let intent: Vec<&str> = trace.calls.iter().map(|call| call.tool.as_str()).collect();
+        let params = calculate(&[trace]).map(|c| c.scenario.params).unwrap_or_default();
+        let mut slots: Vec<(std::ops::Range<usize>, String)> = params
+            .iter()
+            .flat_map(|p| p.spans.iter().map(|span| (span.clone(), p.name.clone())))
+            .filter(|(span, _)| !span.is_empty() && trace.prompt.get(span.clone()).is_some())
+            .collect();
+        slots.sort_by_key(|(span, _)| (span.start, span.end));
+        let mut end = 0;
+        slots.retain(|(span, _)| {
+            span.start >= end && {
+                end = span.end;
+                true
+            }
+        });
+        prompts.push(Prompt { text: trace.prompt.clone(), intent: intent.join(" "), slots });
+    }
+    Ok(prompts)
 }
 
 fn load(path: &Path, take: Groups, every: usize) -> Result<Vec<Vec<Task>>, SetError> {

@@ -2,20 +2,24 @@
 //!
 //! ```text
 //! cargo run --release -p bir-eval -- --set complexfuncbench PATH [--groups dev|judge|all] [--json]
-//! cargo run --release -p bir-eval -- --set snips|slurp|atis|clinc150|banking77|contrast|speed [PATH] [--part a|b|all] [--json]
+//! cargo run --release -p bir-eval -- --set snips|slurp|atis|clinc150|banking77|contrast|structure|speed [PATH] [--part a|b|all] [--json]
 //! ```
+//!
+//! `contrast` and `structure` ask prompts that look like a recorded one and mean something else, made by two generators.
 //!
 //! The sets of prompts are looked for in PATH, or in the folder that `BIR_EVAL_DATA` names. They are cut in two by a hash of their texts: part `a`
 //! is to look at, part `b` is not; in each, half of the prompts are the memory and half ask.
 
 #![forbid(unsafe_code)]
 
+mod atis;
 mod complexfunc;
 mod contrast;
 mod interval;
 mod matching;
 mod sets;
 mod speed;
+mod structured;
 mod table;
 mod wheel;
 
@@ -24,8 +28,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use table::Table;
 
-const USAGE: &str = "bir-eval --set complexfuncbench|snips|slurp|atis|clinc150|banking77|contrast|speed [PATH] \
-     [--groups dev|judge|all] [--part a|b|all] [--json]";
+const USAGE: &str = "bir-eval --set complexfuncbench|snips|slurp|atis|clinc150|banking77|contrast|structure|speed [PATH] \
+     [--groups dev|judge|all] [--part a|b|all] [--only SET] [--seed N] [--atis PATH] [--wheel PATH] [--json]";
 
 /// Which groups of a set are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +79,7 @@ fn main() -> ExitCode {
             "snips" | "slurp" | "atis" => matching::slots(set, &args.options(path), &mut table),
             "clinc150" | "banking77" => matching::intents(set, &args.options(path), &mut table),
             "contrast" => contrast::run(&args.options(path), &mut table),
+            "structure" => structured::run(&args.options(path), &mut table),
             "speed" => speed::run(&args.options(path), &mut table),
             other => return fail(&format!("the set `{other}` is not known; usage: {USAGE}")),
         };
@@ -119,6 +124,12 @@ fn args(given: impl Iterator<Item = String>) -> Result<Args, String> {
             }
             "--limit" => {
                 args.prompts.limit = value("a rate")?.parse().map_err(|_| "`--limit` needs a rate")?
+            }
+            "--only" => args.prompts.only = Some(value("the name of a set")?),
+            "--atis" => args.prompts.atis = Some(value("a path")?.into()),
+            "--wheel" => args.prompts.wheel = Some(value("a path")?.into()),
+            "--seed" => {
+                args.prompts.seed = value("a number")?.parse().map_err(|_| "`--seed` needs a number")?
             }
             "--json" => args.json = true,
             "--every" => {

@@ -71,7 +71,7 @@ pub(crate) fn wanted(prompt: &Prompt) -> Vec<(String, String)> {
 
 /// A set's name as the table keeps it.
 pub(crate) fn name(set: &str) -> &'static str {
-    const NAMES: &[&str] = &["snips", "slurp", "atis", "clinc150", "banking77"];
+    const NAMES: &[&str] = &["snips", "slurp", "atis", "clinc150", "banking77", "complexfuncbench"];
     NAMES.iter().find(|name| **name == set).copied().unwrap_or("prompts")
 }
 

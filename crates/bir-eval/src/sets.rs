@@ -20,12 +20,52 @@ pub(crate) struct Options {
     pub(crate) limit: f64,
     /// Counts by kind go to stderr.
     pub(crate) verbose: bool,
+    /// Of several sets, this one alone.
+    pub(crate) only: Option<String>,
+    /// Where ATIS is.
+    pub(crate) atis: Option<PathBuf>,
+    /// Where the wheel with ComplexFuncBench is.
+    pub(crate) wheel: Option<PathBuf>,
+    /// Of what is put into contrast pairs.
+    pub(crate) seed: u64,
+}
+
+impl Options {
+    fn base(&self) -> PathBuf {
+        let named = || std::env::var_os("BIR_EVAL_DATA").map(PathBuf::from);
+        self.path.clone().or_else(named).unwrap_or_else(|| PathBuf::from("data"))
+    }
+
+    /// The wheel: where it was said to be, or beside the other sets.
+    pub(crate) fn wheel(&self) -> Result<PathBuf, String> {
+        if let Some(path) = &self.wheel {
+            return Ok(path.clone());
+        }
+        let base = self.base();
+        let is = |path: &PathBuf| {
+            let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+            name.starts_with("nestful_wrapper-") && name.ends_with(".whl")
+        };
+        let found = std::fs::read_dir(&base).into_iter().flatten().flatten().map(|e| e.path()).find(is);
+        found.ok_or_else(|| format!("no nestful_wrapper-*.whl in {}; give `--wheel PATH`", base.display()))
+    }
 }
 
 impl Default for Options {
     fn default() -> Self {
         let (part, limit) = ("all".to_owned(), bir_match::decide::READS);
-        Self { path: None, part, most: None, show: 0, limit, verbose: false }
+        Self {
+            path: None,
+            part,
+            most: None,
+            show: 0,
+            limit,
+            verbose: false,
+            only: None,
+            atis: None,
+            wheel: None,
+            seed: 0,
+        }
     }
 }
 
@@ -56,10 +96,15 @@ fn place(set: &str, options: &Options) -> Result<PathBuf, String> {
         "banking77" => "banking77-train.csv.gz",
         _ => "",
     };
-    let named = || std::env::var_os("BIR_EVAL_DATA").map(PathBuf::from);
-    let base = options.path.clone().or_else(named).unwrap_or_else(|| PathBuf::from("data"));
-    if base.is_dir() && set != "atis" {
-        return Ok(base.join(file));
+    let mut base = options.base();
+    if set == "atis" {
+        // Given alone, the path is that of the set itself.
+        base = options
+            .atis
+            .clone()
+            .unwrap_or_else(|| if base.join("atis").exists() { base.join("atis") } else { base });
+    } else if base.is_dir() {
+        base = base.join(file);
     }
     if base.exists() {
         Ok(base)
@@ -68,7 +113,7 @@ fn place(set: &str, options: &Options) -> Result<PathBuf, String> {
     }
 }
 
-fn text(path: &Path) -> Result<String, String> {
+pub(crate) fn text(path: &Path) -> Result<String, String> {
     let bytes = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let mut text = String::new();
     let read = if bytes.starts_with(&[0x1f, 0x8b]) {
@@ -88,7 +133,7 @@ pub(crate) fn load(set: &str, options: &Options) -> Result<Vec<Prompt>, String> 
         "slurp" => slurp(&text(&path)?),
         "clinc150" => clinc(&text(&path)?),
         "banking77" => banking(&text(&path)?),
-        "atis" => atis(&path),
+        "atis" => crate::atis::load(&path),
         other => Err(format!("there is no set {other}")),
     }?;
     // The same words twice would be found as they stand.
@@ -99,7 +144,7 @@ pub(crate) fn load(set: &str, options: &Options) -> Result<Vec<Prompt>, String> 
         .collect())
 }
 
-fn json(text: &str) -> Result<Value, String> {
+pub(crate) fn json(text: &str) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|e| e.to_string())
 }
 
@@ -208,34 +253,6 @@ fn rows(text: &str) -> Vec<Vec<String>> {
         rows.push(row);
     }
     rows
-}
-
-/// A folder with `seq.in`, `seq.out` and `label`: a prompt a line, its tags (`B-`, `I-`, `O`), its intent.
-fn atis(folder: &Path) -> Result<Vec<Prompt>, String> {
-    let read = |name: &str| text(&folder.join(name));
-    let (said, tags, intents) = (read("seq.in")?, read("seq.out")?, read("label")?);
-    let mut prompts = Vec::new();
-    for ((said, tags), intent) in said.lines().zip(tags.lines()).zip(intents.lines()) {
-        let mut prompt = Prompt { text: String::new(), intent: intent.trim().to_owned(), slots: Vec::new() };
-        for (word, tag) in said.split_whitespace().zip(tags.split_whitespace()) {
-            if !prompt.text.is_empty() {
-                prompt.text.push(' ');
-            }
-            let from = prompt.text.len();
-            prompt.text += word;
-            match (tag.split_at_checked(2), prompt.slots.last_mut()) {
-                (Some(("I-", kind)), Some(last)) if last.1 == kind && last.0.end + 1 == from => {
-                    last.0.end = prompt.text.len()
-                }
-                (Some(("B-" | "I-", kind)), _) => {
-                    prompt.slots.push((from..prompt.text.len(), kind.to_owned()))
-                }
-                _ => {}
-            }
-        }
-        prompts.push(prompt);
-    }
-    Ok(prompts)
 }
 
 /// The hash of a text that cuts the sets.

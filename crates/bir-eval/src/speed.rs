@@ -9,6 +9,8 @@ use std::time::Instant;
 
 /// Recorded prompts.
 const PROMPTS: usize = 100_000;
+/// Prompts that are taken out and put in again.
+const CHANGES: usize = 1_000;
 /// Prompts that ask.
 const ASKS: usize = 2_000;
 
@@ -37,9 +39,22 @@ pub(crate) fn run(options: &Options, table: &mut Table) -> Result<(), String> {
         prompt.text += &from.text[at..];
         prompts.push(prompt);
     }
-    let start = Instant::now();
-    let matcher = Matcher::new(memory(&prompts), &clock());
-    let built = start.elapsed();
+    let known = memory(&prompts);
+    let (start, before) = (Instant::now(), resident());
+    let mut matcher = Matcher::new(known, &clock());
+    let (built, held) = (start.elapsed(), resident().saturating_sub(before));
+    // One prompt out and in again, as when a run is forgotten and another one recorded.
+    let mut changes = Vec::new();
+    for number in 0..CHANGES {
+        let scenario = (number * 7_919) % matcher.known().len();
+        let start = Instant::now();
+        if let Ok(example) = matcher.remove_example(scenario, 0) {
+            let added = matcher.insert_example(scenario, example);
+            changes.push(start.elapsed().as_secs_f64() * 1e3);
+            added.map_err(|why| why.to_string())?;
+        }
+    }
+    table.times("speed", "a prompt removed and one added, of 100,000", changes, "");
     let times = (0..ASKS).map(|n| {
         let prompt = &base[(n * 104_729 + 13) % base.len()].text;
         let start = Instant::now();
@@ -52,9 +67,18 @@ pub(crate) fn run(options: &Options, table: &mut Table) -> Result<(), String> {
     std::hint::black_box(matcher.ask(&long, &clock(), &Vocabulary::default()));
     table.times("speed", "a prompt of 100 kB", vec![start.elapsed().as_secs_f64() * 1e3], "");
     tell(&format!(
-        "{PROMPTS} prompts in {} scenarios, learned in {:.1} s\n",
+        "{PROMPTS} prompts in {} scenarios, learned in {:.1} s, {} MiB more than before (beside the prompts themselves)\n",
         matcher.known().len(),
-        built.as_secs_f64()
+        built.as_secs_f64(),
+        held >> 20
     ));
     Ok(())
+}
+
+/// Bytes of memory of this process that are in use; 0 where the system does not say.
+fn resident() -> usize {
+    /// A page.
+    const PAGE: usize = 4096;
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    pages.split_whitespace().nth(1).and_then(|n| n.parse::<usize>().ok()).unwrap_or(0) * PAGE
 }

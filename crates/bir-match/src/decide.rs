@@ -60,10 +60,10 @@ impl Difference {
     /// a wrong value both count.
     pub fn prior(self) -> Evidence {
         let (wrong, of) = match self {
-            Self::Same => (2, 347),
-            Self::Known => (2, 808),
-            Self::Values => (7, 560),
-            Self::Joined => (3, 306),
+            Self::Same => (3, 606),
+            Self::Known => (3, 1098),
+            Self::Values => (8, 488),
+            Self::Joined => (2, 286),
             Self::Loose => (4, 83),
         };
         Evidence { wrong, of }
@@ -73,7 +73,7 @@ impl Difference {
     fn sure(self, shown: u32) -> Option<f64> {
         match (self, shown) {
             (Self::Same, _) => Some(0.9),
-            (Self::Known, 1..) => Some(0.95),
+            (Self::Known, 1..) => Some(0.9),
             (Self::Values, OFTEN..) => Some(0.999),
             (Self::Values, 1..) => Some(0.9999),
             (Self::Joined, 1..) => Some(0.99),

@@ -13,9 +13,10 @@ use crate::known::{Example, Known};
 use crate::lexicon;
 use crate::steps::{Steps, Stretch};
 use crate::value::{Shape, Values};
+use crate::way::Way;
 use crate::word::{Word, words};
 use bir_entity::{Clock, Entity, Kind, Vocabulary};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A sort of values, or one of the two ends of a prompt.
 pub(crate) type Sort = u32;
@@ -29,7 +30,11 @@ pub(crate) const END: Sort = 1;
 pub(crate) struct Lexis {
     ids: HashMap<String, u32>,
     counts: Vec<u32>,
-    total: u64,
+    /// How many words of prompts have the number.
+    uses: Vec<u32>,
+    /// Numbers without a word.
+    free: Vec<u32>,
+    total: u32,
     harmless: HashSet<u32>,
 }
 
@@ -41,24 +46,43 @@ const OTHERS: f64 = 5_000.0;
 const DIGITS: &str = "#";
 
 impl Lexis {
-    fn learn(&mut self, word: &str) -> u32 {
-        let id = self.know(word);
-        self.counts[id as usize] += 1;
-        self.total += 1;
+    /// Counts a word of a prompt.
+    fn count(&mut self, id: u32, way: Way) {
+        if let Some(count) = self.counts.get_mut(id as usize) {
+            way.count(count);
+            way.count(&mut self.total);
+        }
+    }
+
+    /// The number of a word, a new one if it has none; each call is to be taken back by [`drop`](Self::drop).
+    fn know(&mut self, word: &str) -> u32 {
+        if let Some(id) = self.ids.get(word) {
+            self.uses[*id as usize] += 1;
+            return *id;
+        }
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.counts.push(0);
+            self.uses.push(0);
+            u32::try_from(self.counts.len() - 1).unwrap_or(NEVER - 1)
+        });
+        self.ids.insert(word.to_owned(), id);
+        self.uses[id as usize] = 1;
+        if lexicon::is_harmless(word) {
+            self.harmless.insert(id);
+        }
         id
     }
 
-    /// The number of a word, a new one if it has none.
-    fn know(&mut self, word: &str) -> u32 {
-        let next = u32::try_from(self.counts.len()).unwrap_or(NEVER - 1);
-        let id = *self.ids.entry(word.to_owned()).or_insert(next);
-        if id == next {
-            self.counts.push(0);
-            if lexicon::is_harmless(word) {
-                self.harmless.insert(id);
-            }
+    fn drop(&mut self, word: &str) {
+        let Some(id) = self.ids.get(word).copied() else { return };
+        let uses = &mut self.uses[id as usize];
+        *uses = uses.saturating_sub(1);
+        if *uses == 0 {
+            self.ids.remove(word);
+            self.harmless.remove(&id);
+            self.counts[id as usize] = 0;
+            self.free.push(id);
         }
-        id
     }
 
     pub(crate) fn id(&self, word: &str) -> u32 {
@@ -68,7 +92,7 @@ impl Lexis {
     /// How likely a word is in any prompt; few recorded ones do not say much about the others.
     pub(crate) fn share(&self, id: u32) -> f64 {
         let count = if id == NEVER { 0 } else { self.counts.get(id as usize).copied().unwrap_or(0) };
-        f64::from(count) / (self.total as f64 + OTHERS) + crate::value::UNKNOWN
+        f64::from(count) / (f64::from(self.total) + OTHERS) + crate::value::UNKNOWN
     }
 
     /// What a word is inside a value: digits are all alike.
@@ -77,11 +101,27 @@ impl Lexis {
     }
 }
 
-/// A sequence of words and parameters.
-#[derive(Debug)]
-pub(crate) struct Template {
+/// A sequence of words and parameters: which parameters, in the order of the words, and how often.
+#[derive(Debug, Default)]
+pub(crate) struct Template(Vec<(Vec<usize>, u32)>);
+
+impl Template {
     /// Which parameters, in the order of the words; None: recorded prompts do not agree.
-    pub(crate) places: Option<Vec<usize>>,
+    pub(crate) fn places(&self) -> Option<&Vec<usize>> {
+        match self.0.as_slice() {
+            [(places, _)] => Some(places),
+            _ => None,
+        }
+    }
+
+    fn learn(&mut self, places: Vec<usize>, way: Way) {
+        match self.0.iter_mut().find(|(p, _)| *p == places) {
+            Some((_, count)) => way.count(count),
+            None if way == Way::Learn => self.0.push((places, 1)),
+            None => {}
+        }
+        self.0.retain(|(_, count)| *count > 0);
+    }
 }
 
 /// Scenarios that call the same.
@@ -92,8 +132,17 @@ pub(crate) struct Family {
     pub(crate) plans: HashMap<u64, Vec<(usize, u32)>>,
     /// Fixed words, and those of values that came again, with how often.
     pub(crate) fixed: HashMap<u32, u32>,
+    /// How often each value came.
+    values: HashMap<u64, u32>,
+    /// How often a stretch had so many words.
+    lengths: BTreeMap<usize, u32>,
+}
+
+impl Family {
     /// The most words of a stretch.
-    pub(crate) longest: usize,
+    pub(crate) fn longest(&self) -> usize {
+        self.lengths.last_key_value().map_or(0, |(length, _)| *length)
+    }
 }
 
 /// What was learned.
@@ -101,6 +150,8 @@ pub(crate) struct Family {
 pub(crate) struct Grammar {
     pub(crate) lexis: Lexis,
     pub(crate) sorts: HashMap<String, Sort>,
+    /// A key for each, by its name: what is equal is broken by it, whatever came first.
+    pub(crate) named: Vec<u64>,
     pub(crate) values: Vec<Values>,
     pub(crate) shapes: Vec<Shape>,
     pub(crate) families: Vec<Family>,
@@ -115,15 +166,17 @@ pub(crate) struct Grammar {
 
 /// One word more.
 pub(crate) fn mix(key: u64, with: u64) -> u64 {
-    let mut x = (key ^ with).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    // The key is spread before: of small numbers, 2 with 1 must not be 3 with 0.
+    let spread = key.wrapping_add(1).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    let mut x = (spread.rotate_left(32) ^ with).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     x ^= x >> 29;
     x = x.wrapping_mul(0xBF58_476D_1CE4_E5B9);
     x ^ (x >> 32)
 }
 
-/// Adds a parameter to a key of what a prompt mentions, whatever the order.
-pub(crate) fn plan_key(key: u64, sort: Sort) -> u64 {
-    key.wrapping_add(mix(77, u64::from(sort) + 1))
+/// Adds a parameter, by the key of its sort ([`Grammar::named`]), to a key of what a prompt mentions, whatever the order.
+pub(crate) fn plan_key(key: u64, named: u64) -> u64 {
+    key.wrapping_add(named)
 }
 
 /// The key of a value.
@@ -137,6 +190,8 @@ pub(crate) struct Typed {
     pub(crate) from: usize,
     pub(crate) to: usize,
     kind: Kind,
+    /// It begins with digits.
+    digits: bool,
 }
 
 /// The key of words with what has a type taken as its type ("in" and a length of time); None: nothing in them has one.
@@ -154,7 +209,9 @@ pub(crate) fn pattern(
     while at < to {
         match rest.next_if(|t| t.from == at) {
             Some(t) => {
-                key = mix(key, 1_000_000_007 + t.kind as u64);
+                // Years in digits do not make "thousand" one.
+                let spelled = t.kind == Kind::Number && !t.digits;
+                key = mix(key, 1_000_000_007 + t.kind as u64 + if spelled { 1_000 } else { 0 });
                 at = t.to;
             }
             None => {
@@ -190,8 +247,19 @@ impl Said {
             let texts = words[first..].iter().map(|w| w.text.as_str());
             first..first + lexicon::frame(texts)
         };
-        let harmless =
-            (0..words.len()).map(|at| frame.contains(&at) || lexicon::is_harmless(&words[at].text)).collect();
+        let mut harmless = Vec::with_capacity(words.len());
+        let mut opening = true;
+        for (at, word) in words.iter().enumerate() {
+            let text = word.text.as_str();
+            // Of two articles one belongs to something else.
+            let again = at > 0 && lexicon::is_article(text) && lexicon::is_article(&words[at - 1].text);
+            // "at a in": nor does it stand before a word that relates.
+            let before = words.get(at + 1).is_some_and(|w| lexicon::relates(&w.text));
+            let again = again || (lexicon::is_article(text) && before);
+            let may = lexicon::is_harmless(text) && !again && (opening || !lexicon::opens(text));
+            harmless.push(frame.contains(&at) || may);
+            opening &= may;
+        }
         let cased = words.iter().skip(1).any(|w| w.capital) && words.iter().any(|w| !w.marked);
         Self { words, harmless, cased }
     }
@@ -201,7 +269,9 @@ impl Said {
         let counts = |e: &&Entity| !matches!(e.kind, Kind::Name | Kind::Quoted | Kind::Word);
         let typed = entities.iter().filter(counts).map(|e| {
             let (from, to) = self.range(&e.span);
-            Typed { from, to, kind: e.kind }
+            let digits =
+                self.words.get(from).is_some_and(|w| w.text.starts_with(|c: char| c.is_ascii_digit()));
+            Typed { from, to, kind: e.kind, digits }
         });
         typed.filter(|t| t.from < t.to).collect()
     }
@@ -215,35 +285,41 @@ impl Said {
 }
 
 impl Grammar {
-    /// Learns from scenarios; `numbers` are those of their families.
-    pub(crate) fn new(known: &[Known], numbers: &[usize], clock: &Clock) -> Self {
-        let mut grammar = Self { values: vec![Values::default(), Values::default()], ..Self::default() };
-        for (at, scenario) in known.iter().enumerate() {
-            let family = numbers[at];
-            if grammar.families.len() <= family {
-                grammar.families.resize_with(family + 1, Family::default);
-            }
-            for example in &scenario.examples {
-                grammar.learn(at, scenario, family, example, clock);
-            }
+    /// Nothing.
+    pub(crate) fn new() -> Self {
+        let ends = || vec![Values::default(), Values::default()];
+        Self {
+            values: ends(),
+            named: vec![0, 1],
+            shapes: ends().iter().map(Values::shape).collect(),
+            ..Self::default()
         }
-        grammar.disagreement = grammar.steps.disagreement();
-        grammar.shapes = grammar.values.iter().map(Values::finish).collect();
-        grammar
     }
 
-    fn learn(&mut self, at: usize, scenario: &Known, family: usize, example: &Example, clock: &Clock) {
+    /// Learns a prompt of a scenario, by the scenario's number and that of its family, or forgets it. What is forgotten has to have been
+    /// learned, with the same clock.
+    pub(crate) fn learn(
+        &mut self,
+        at: usize,
+        scenario: &Known,
+        family: usize,
+        example: &Example,
+        clock: &Clock,
+        way: Way,
+    ) {
+        if self.families.len() <= family {
+            self.families.resize_with(family + 1, Family::default);
+        }
         let said = Said::new(&example.text);
         let typed = said.typed(&bir_entity::find(&example.text, clock, &Vocabulary::default()));
-        let inside: Vec<u32> = (said.words.iter())
-            .map(|w| {
-                if w.text.bytes().all(|b| b.is_ascii_digit()) {
-                    self.lexis.know(DIGITS)
-                } else {
-                    self.lexis.know(&w.text)
-                }
-            })
-            .collect();
+        let inner = |w: &Word| {
+            if w.text.bytes().all(|b| b.is_ascii_digit()) { DIGITS.to_owned() } else { w.text.clone() }
+        };
+        let inside: Vec<u32> = said.words.iter().map(|w| self.lexis.know(&inner(w))).collect();
+        let fixed: Vec<u32> = said.words.iter().map(|w| self.lexis.know(&w.text)).collect();
+        for id in &fixed {
+            self.lexis.count(*id, way);
+        }
         let mut from = BEGIN;
         let mut next = 0;
         let mut plan = 0;
@@ -257,81 +333,106 @@ impl Grammar {
             if start < next || start >= end {
                 continue;
             }
-            let fresh = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
-            let sort = *self.sorts.entry(place.sort.clone()).or_insert(fresh);
-            if sort == fresh {
-                self.values.push(Values::default());
-            }
-            template = mix(self.stretch(&said, next..start, family, from, sort, template), u64::from(sort));
-            for word in &said.words[start..end] {
-                let id = self.lexis.learn(&word.text);
-                if self.values[sort as usize].times(value_key(&said.words[start..end])) > 0 {
-                    *self.families[family].fixed.entry(id).or_default() += 1;
+            let sort = self.sort(&place.sort);
+            let stretch = self.stretch(&said, &fixed, next..start, family, from, sort, template, way);
+            template = mix(stretch, u64::from(sort));
+            let key = value_key(&said.words[start..end]);
+            // Words of a value that comes again are as good as fixed ones.
+            let of = &mut self.families[family];
+            let (before, now) = way.entry(&mut of.values, mix(key, u64::from(sort)));
+            if before.max(now) > 1 {
+                for id in &fixed[start..end] {
+                    way.entry(&mut of.fixed, *id);
                 }
             }
-            if end > start + 2 && said.words[start + 1..end - 1].iter().any(|w| lexicon::joins(&w.text)) {
-                self.values[sort as usize].learn_joining();
-            }
             let pattern = pattern(self, &typed, &inside, start, end);
-            self.values[sort as usize].learn(
-                value_key(&said.words[start..end]),
-                &inside[start..end],
-                pattern,
-            );
+            let values = &mut self.values[sort as usize];
+            if end > start + 2 && said.words[start + 1..end - 1].iter().any(|w| lexicon::joins(&w.text)) {
+                values.learn_joining(way);
+            }
+            values.learn(key, &inside[start..end], pattern, way);
             for at in (start..end).filter(|at| said.cased && *at > 0) {
-                self.cases.learn(if at == start { 1 } else { 2 }, said.words[at].capital);
+                self.cases.learn(if at == start { 1 } else { 2 }, said.words[at].capital, way);
             }
             if said.cased && start > 0 && !said.words[start].text.starts_with(|c: char| c.is_ascii_digit()) {
-                self.values[sort as usize].learn_case(said.words[start].capital);
+                values.learn_case(said.words[start].capital, way);
             }
+            self.shapes[sort as usize] = values.shape();
             places.push(slot.place);
-            plan = plan_key(plan, sort);
+            plan = plan_key(plan, self.named[sort as usize]);
             from = sort;
             next = end;
         }
-        template = self.stretch(&said, next..said.words.len(), family, from, END, template);
-        let known = self
-            .templates
-            .entry(mix(template, at as u64))
-            .or_insert_with(|| Template { places: Some(places.clone()) });
-        if known.places.as_ref().is_some_and(|p| *p != places) {
-            known.places = None;
+        template = self.stretch(&said, &fixed, next..said.words.len(), family, from, END, template, way);
+        let key = mix(template, at as u64);
+        let known = self.templates.entry(key).or_default();
+        known.learn(places, way);
+        if known.0.is_empty() {
+            self.templates.remove(&key);
         }
         let of = &mut self.families[family];
-        of.prompts += 1;
-        self.prompts += 1;
+        way.count(&mut of.prompts);
+        way.count(&mut self.prompts);
         let plans = of.plans.entry(plan).or_default();
         match plans.iter_mut().find(|(scenario, _)| *scenario == at) {
-            Some((_, count)) => *count += 1,
-            None => plans.push((at, 1)),
+            Some((_, count)) => way.count(count),
+            None if way == Way::Learn => plans.push((at, 1)),
+            None => {}
+        }
+        plans.retain(|(_, count)| *count > 0);
+        if plans.is_empty() {
+            of.plans.remove(&plan);
+        }
+        self.disagreement = self.steps.disagreement();
+        // Once for this call, and once more for the one that is taken back.
+        for word in said.words.iter().flat_map(|w| [inner(w), w.text.clone()]) {
+            for _ in 0..if way == Way::Forget { 2 } else { 0 } {
+                self.lexis.drop(&word);
+            }
         }
     }
 
+    fn sort(&mut self, name: &str) -> Sort {
+        if let Some(sort) = self.sorts.get(name) {
+            return *sort;
+        }
+        let fresh = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+        self.sorts.insert(name.to_owned(), fresh);
+        self.named.push(name.bytes().fold(77, |key, b| mix(key, u64::from(b))));
+        self.values.push(Values::default());
+        self.shapes.push(Values::default().shape());
+        fresh
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "where a stretch lies and where it leads")]
     fn stretch(
         &mut self,
         said: &Said,
+        fixed: &[u32],
         range: std::ops::Range<usize>,
         family: usize,
         from: Sort,
         to: Sort,
         mut template: u64,
+        way: Way,
     ) -> u64 {
         let mut stretch = Stretch::new(family, from);
         let length = range.len();
         for at in range {
-            let id = self.lexis.learn(&said.words[at].text);
             if said.cased && at > 0 {
-                self.cases.learn(if said.harmless[at] { 3 } else { 0 }, said.words[at].capital);
+                self.cases.learn(if said.harmless[at] { 3 } else { 0 }, said.words[at].capital, way);
             }
             if !said.harmless[at] {
-                *self.families[family].fixed.entry(id).or_default() += 1;
+                let id = fixed[at];
+                way.entry(&mut self.families[family].fixed, id);
                 stretch.push(id);
                 template = mix(template, u64::from(id) + 2);
             }
         }
-        let of = &mut self.families[family];
-        of.longest = of.longest.max(length);
-        self.steps.learn(stretch, to);
+        let lengths = &mut self.families[family].lengths;
+        way.count(lengths.entry(length).or_default());
+        lengths.retain(|_, n| *n > 0);
+        self.steps.learn(stretch, to, way);
         template
     }
 }
@@ -343,8 +444,8 @@ pub(crate) struct Cases {
 }
 
 impl Cases {
-    fn learn(&mut self, of: usize, capital: bool) {
-        self.counts[of][usize::from(capital)] += 1;
+    fn learn(&mut self, of: usize, capital: bool, way: Way) {
+        way.count(&mut self.counts[of][usize::from(capital)]);
     }
 
     /// The logarithm of how likely that is.
@@ -353,5 +454,16 @@ impl Cases {
         let [small, large] = self.counts.get(of).map_or_else(|| [all(0), all(1)], |c| c.map(f64::from));
         let this = if capital { large } else { small };
         ((this + 1.0) / (small + large + 2.0)).ln()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_numbers_do_not_meet() {
+        let keys = (0..200_u64).flat_map(|key| (0..200).map(move |with| mix(key, with)));
+        assert_eq!(keys.collect::<HashSet<_>>().len(), 40_000);
     }
 }

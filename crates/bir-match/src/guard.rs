@@ -26,6 +26,16 @@ pub enum Veto {
     Empty,
     /// A sign divides it.
     Divided,
+    /// A word stands in it that names nothing ("several", "hers"), and that values of its sort do not have.
+    Function,
+    /// A unit or a number in words stands in it, and values of its sort have none.
+    Unit,
+    /// It is a recorded value and something more.
+    Extends,
+    /// Nothing marks where it ends and the value beside it begins.
+    Beside,
+    /// Recorded prompts have the two the other way round.
+    Roles,
 }
 
 impl Veto {
@@ -47,6 +57,10 @@ const USUAL_TIMES: u32 = 5;
 const CLOSED: f64 = 0.12;
 /// And so many times as often as it is in a value.
 const RARELY: f64 = 10.0;
+/// Where this share of its values has a type, one without is none.
+const TYPED: f64 = 0.7;
+/// A type that this share of its values has is one of the sort's.
+const RARE: f64 = 0.02;
 /// A fixed word has to be one so often.
 const USED: u32 = 2;
 
@@ -55,9 +69,19 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Opti
     let words = &asked.said.words[filled.from..filled.to];
     let classes = &asked.classes[filled.from..filled.to];
     let values = &grammar.values[filled.sort as usize];
-    let times = values.times(crate::grammar::value_key(words));
+    let times = values.times(asked.key(filled.from, filled.to));
     if classes.iter().all(|c| c.contains(&Class::Reference)) && times < POINTING {
         return Some(Veto::Word(Class::Reference));
+    }
+    // "not" was a value once: by mistake, or in another sense.
+    let named = |at: usize| !classes[at - filled.from].is_empty() || asked.is_function(at);
+    let functions = (filled.from..filled.to).all(named);
+    if functions && times < POINTING && !asked.in_quotes(filled) {
+        return Some(Veto::Function);
+    }
+    // "as" is one of the "AS" that were recorded only where it is written so.
+    if functions && asked.said.cased && !words[0].marked && values.written() && !asked.in_quotes(filled) {
+        return Some(Veto::Written);
     }
     if times > 0 || asked.in_quotes(filled) {
         return None;
@@ -76,9 +100,29 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Opti
     if asked.said.cased && !words[0].marked && values.written() {
         return Some(Veto::Written);
     }
+    // A sign is part of a value where other values of the sort have it.
+    let strange = |at: &usize| {
+        let text = asked.said.words[*at].text.as_str();
+        text != "&" && !text.contains(char::is_alphanumeric) && values.with_word(asked.inside[*at]) == 0
+    };
+    if (filled.from..filled.to).any(|at| strange(&at)) {
+        return Some(Veto::Divided);
+    }
+    // So is a number.
+    let number = |at: usize| {
+        words[at].text.starts_with(is_digit) && values.with_word(asked.inside[filled.from + at]) == 0
+    };
+    if pattern.is_some() && (0..words.len()).any(number) {
+        return Some(Veto::Typed);
+    }
     // A capital in the middle of a prompt begins a title.
-    let harmless = |at: usize| lexicon::is_harmless(&words[at].text);
+    let harmless = |at: usize| lexicon::is_harmless(&words[at].text) && !lexicon::opens(&words[at].text);
     let titled = titled(grammar, asked, filled);
+    // "several Ann Lee", "Bonn only": what is written small beside a name is no part of it.
+    if asked.said.cased && !titled && words.iter().any(|w| w.capital) && !words[0].text.starts_with(is_digit)
+    {
+        return Some(Veto::Written);
+    }
     for at in 0..words.len() {
         let inside = at > 0 || (filled.from > 0 && words[0].capital);
         if harmless(at) || (titled && words.len() > 1 && inside) {
@@ -96,17 +140,76 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Opti
                 return Some(Veto::Word(*class));
             }
         }
+        if classes[at].is_empty() && !usual && !words[at].capital {
+            if asked.is_function(filled.from + at) {
+                return Some(Veto::Function);
+            }
+            if asked.is_measure(filled.from + at) {
+                return Some(Veto::Unit);
+            }
+        }
+    }
+    if extends(grammar, asked, filled, titled) {
+        return Some(Veto::Extends);
     }
     if titled {
+        if joined(grammar, asked, filled) {
+            return Some(Veto::Word(Class::Compound));
+        }
+        if asked.is_typed(filled) {
+            return Some(Veto::Typed);
+        }
         return asked.is_divided(filled, true).then_some(Veto::Divided);
     }
-    if pattern.is_some() {
+    if pattern.is_some() || grammar.shapes[filled.sort as usize].typed > TYPED {
         return Some(Veto::Typed);
     }
     if (0..words.len()).all(|at| harmless(at) || !classes[at].is_empty()) {
         return Some(Veto::Empty);
     }
     asked.is_divided(filled, false).then_some(Veto::Divided)
+}
+
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit()
+}
+
+/// A recorded value of its sort, and before or behind it words that no value of the sort has; where it is a title, numbers.
+fn extends(grammar: &Grammar, asked: &Asked<'_>, filled: Filled, titled: bool) -> bool {
+    let values = &grammar.values[filled.sort as usize];
+    let number = |at: usize| asked.said.words[at].text.starts_with(is_digit);
+    let strange = |mut range: std::ops::Range<usize>| {
+        range.all(|at| if titled { number(at) } else { values.with_word(asked.inside[at]) == 0 })
+    };
+    let recorded = |from: usize, to: usize| values.times(asked.key(from, to)) > 0;
+    (filled.from + 1..filled.to).any(|at| {
+        (recorded(filled.from, at) && strange(at..filled.to))
+            || (recorded(at, filled.to) && strange(filled.from..at))
+    })
+}
+
+/// Two values with a word between them that adds: one of them was recorded by itself.
+fn joined(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> bool {
+    let values = &grammar.values[filled.sort as usize];
+    let recorded = |from: usize, to: usize| from < to && values.times(asked.key(from, to)) > 0;
+    let adds = |at: usize| {
+        matches!(asked.said.words[at].text.as_str(), "&" | "+" | "/")
+            || asked.classes[at].contains(&Class::Compound)
+    };
+    (filled.from..filled.to).any(|at| adds(at) && (recorded(filled.from, at) || recorded(at + 1, filled.to)))
+}
+
+/// Whether a value was made up of words that nothing marks as belonging together: not recorded, not quoted, of no type, in small letters.
+pub(crate) fn is_bare(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> bool {
+    let values = &grammar.values[filled.sort as usize];
+    let words = &asked.said.words[filled.from..filled.to];
+    let recorded = values.times(asked.key(filled.from, filled.to)) > 0;
+    // One of a hundred was a number by chance.
+    let often = |p: u64| f64::from(values.with_pattern(p)) >= (values.distinct() * RARE).max(1.0);
+    let typed = asked.pattern(grammar, filled).is_some_and(often);
+    // "Doctor No 17 | 5": the number could belong to either.
+    let name = asked.said.cased && words[0].marked && words[words.len() - 1].capital;
+    !recorded && !typed && !asked.in_quotes(filled) && !name
 }
 
 /// What speaks against a value in a family: a word that its prompts use outside of such values.
@@ -129,7 +232,7 @@ pub(crate) fn fixed(grammar: &Grammar, family: usize, asked: &Asked<'_>, filled:
     if !small && !words.clone().any(used) {
         return None;
     }
-    let recorded = values.times(crate::grammar::value_key(&asked.said.words[words])) > 0;
+    let recorded = values.times(asked.key(words.start, words.end)) > 0;
     let typed = || asked.pattern(grammar, filled).is_some_and(|p| values.with_pattern(p) > 0);
     if recorded || asked.in_quotes(filled) || typed() {
         return None;
@@ -143,7 +246,8 @@ fn titled(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> bool {
     let joining = grammar.values[filled.sort as usize].joining() >= LICENSED;
     let joins = |at: usize| {
         let word = words[at].text.as_str();
-        word == "of" || lexicon::is_harmless(word) || (joining && lexicon::joins(word))
+        let adds = (joining && lexicon::joins(word)) || word == "&";
+        word == "of" || lexicon::is_harmless(word) || (adds && word != "or")
     };
     let name = |at: usize| words[at].capital || (words[at].marked && at > 0 && words[at - 1].capital);
     asked.said.cased

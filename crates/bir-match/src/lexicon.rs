@@ -158,6 +158,16 @@ const REFERENCE: &[&str] = &[
     "above",
     "said",
     "aforementioned",
+    "aforesaid",
+    "foregoing",
+    "ditto",
+    "likewise",
+    "usual",
+    "mine",
+    "yours",
+    "hers",
+    "ours",
+    "theirs",
     "he",
     "she",
     "him",
@@ -313,6 +323,10 @@ const HARMLESS: &[&str] = &[
     "okay", "um", "uh", "well", "so",
 ];
 
+/// Of these, the ones that only open a request: "as well" is another thing.
+const OPENING: &[&str] = &["hey", "hi", "hello", "ok", "okay", "well", "so", "thank"];
+const ARTICLES: &[&str] = &["the", "a", "an"];
+
 /// Words at the beginning that ask politely for what follows.
 const FRAMES: &[&[&str]] = &[
     &["can", "you"],
@@ -334,6 +348,24 @@ const FRAMES: &[&[&str]] = &[
 /// Whether a word may be there or not.
 pub fn is_harmless(word: &str) -> bool {
     HARMLESS.contains(&word)
+}
+
+/// Whether a word may be there or not at the beginning alone.
+pub fn opens(word: &str) -> bool {
+    OPENING.contains(&word)
+}
+
+/// Whether a word is an article.
+pub fn is_article(word: &str) -> bool {
+    ARTICLES.contains(&word)
+}
+
+/// Whether a word is one of the English words that relate ("of", "in") and nothing else.
+pub(crate) fn relates(word: &str) -> bool {
+    matches!(
+        word,
+        "of" | "in" | "at" | "by" | "for" | "with" | "from" | "to" | "into" | "during" | "via" | "per"
+    )
 }
 
 /// Whether a word joins parts of a request, where it stands between others; "of" joins parts of a name.

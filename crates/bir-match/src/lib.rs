@@ -16,14 +16,18 @@
 #![forbid(unsafe_code)]
 
 pub mod decide;
+mod function;
 mod grammar;
 mod guard;
+mod joined;
 mod known;
 pub mod lexicon;
 mod nominate;
 mod parse;
+mod roles;
 mod steps;
 mod value;
+mod way;
 pub mod word;
 
 pub use decide::{Decision, Difference, Evidence};
@@ -37,6 +41,7 @@ use grammar::{Grammar, Said};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::ops::Range;
+use way::Way;
 
 /// Prompts longer than that, in words, are only compared as they stand.
 const WORDS: usize = 400;
@@ -81,42 +86,135 @@ pub struct Given {
     pub value: Value,
 }
 
-/// Scenarios, ready to be asked.
+/// Scenarios, ready to be asked. Scenarios and prompts can be added and removed one by one; what it answers then is what a new one of the same
+/// scenarios would answer.
 pub struct Matcher {
     known: Vec<Known>,
+    /// The family of each.
     families: Vec<usize>,
+    numbers: HashMap<String, usize>,
     grammar: Grammar,
     index: nominate::Index,
     /// Number of a prompt to scenario and example.
     prompts: Vec<(usize, usize)>,
+    /// The numbers of the prompts of each scenario, in their order.
+    indexed: Vec<Vec<usize>>,
+    /// Places of scenarios that were removed.
+    free: Vec<usize>,
+    clock: Clock,
     more: Option<Box<dyn Nominator>>,
 }
 
+/// Why something cannot be added or removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absent {
+    /// There is no scenario at that place.
+    Scenario,
+    /// It has no prompt of that number.
+    Example,
+}
+
+impl std::fmt::Display for Absent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Scenario => "there is no scenario at that place; it may have been removed",
+            Self::Example => "the scenario has no prompt of that number",
+        })
+    }
+}
+
+impl std::error::Error for Absent {}
+
 impl Matcher {
-    /// Learns from scenarios. The clock only serves to recognise what is a date.
+    /// Learns from scenarios. The clock only serves to recognise what is a date, also in what is added later.
     pub fn new(known: Vec<Known>, clock: &Clock) -> Self {
-        let mut numbers: HashMap<&str, usize> = HashMap::new();
-        let families: Vec<usize> = known
-            .iter()
-            .map(|k| {
-                let next = numbers.len();
-                *numbers.entry(k.family.as_str()).or_insert(next)
-            })
-            .collect();
-        let grammar = Grammar::new(&known, &families, clock);
-        let mut index = nominate::Index::default();
-        let mut prompts = Vec::new();
-        for (at, scenario) in known.iter().enumerate() {
-            for (number, example) in scenario.examples.iter().enumerate() {
-                let words = word::words(&example.text);
-                let fixed = words.iter().filter(|w| {
-                    !example.slots.iter().any(|s| s.span.start < w.span.end && w.span.start < s.span.end)
-                });
-                index.add(fixed.map(|w| w.text.as_str()));
-                prompts.push((at, number));
-            }
+        let mut matcher = Self {
+            known: Vec::new(),
+            families: Vec::new(),
+            numbers: HashMap::new(),
+            grammar: Grammar::new(),
+            index: nominate::Index::default(),
+            prompts: Vec::new(),
+            indexed: Vec::new(),
+            free: Vec::new(),
+            clock: clock.clone(),
+            more: None,
+        };
+        for scenario in known {
+            matcher.insert(scenario);
         }
-        Self { known, families, grammar, index, prompts, more: None }
+        matcher
+    }
+
+    /// Adds a scenario and says its place in [`known`](Self::known): the place of one that was removed, or a new one.
+    pub fn insert(&mut self, mut scenario: Known) -> usize {
+        let next = self.numbers.len();
+        let family = *self.numbers.entry(scenario.family.clone()).or_insert(next);
+        let examples = std::mem::take(&mut scenario.examples);
+        let at = self.free.pop().unwrap_or(self.known.len());
+        if at == self.known.len() {
+            self.known.push(scenario);
+            self.families.push(family);
+            self.indexed.push(Vec::new());
+        } else {
+            self.known[at] = scenario;
+            self.families[at] = family;
+        }
+        for example in examples {
+            self.learn(at, example);
+        }
+        at
+    }
+
+    /// Adds a prompt to a scenario and says its number there.
+    pub fn insert_example(&mut self, scenario: usize, example: Example) -> Result<usize, Absent> {
+        if scenario >= self.known.len() || self.free.contains(&scenario) {
+            return Err(Absent::Scenario);
+        }
+        self.learn(scenario, example);
+        Ok(self.known[scenario].examples.len() - 1)
+    }
+
+    /// Removes a prompt of a scenario; those behind it move up by one.
+    pub fn remove_example(&mut self, scenario: usize, example: usize) -> Result<Example, Absent> {
+        let known = self.known.get(scenario).ok_or(Absent::Scenario)?;
+        let removed = known.examples.get(example).ok_or(Absent::Example)?.clone();
+        self.grammar.learn(scenario, known, self.families[scenario], &removed, &self.clock, Way::Forget);
+        let words = word::words(&removed.text);
+        let number = self.indexed[scenario].remove(example);
+        self.index.remove(number, fixed(&words, &removed));
+        self.known[scenario].examples.remove(example);
+        for (at, number) in self.indexed[scenario].iter().enumerate().skip(example) {
+            self.prompts[*number] = (scenario, at);
+        }
+        Ok(removed)
+    }
+
+    /// Removes a scenario. Its place stays in [`known`](Self::known), without prompts, until another one takes it; no other one moves.
+    pub fn remove(&mut self, scenario: usize) -> Result<(), Absent> {
+        if scenario >= self.known.len() || self.free.contains(&scenario) {
+            return Err(Absent::Scenario);
+        }
+        while let Some(last) = self.known[scenario].examples.len().checked_sub(1) {
+            self.remove_example(scenario, last)?;
+        }
+        self.free.push(scenario);
+        Ok(())
+    }
+
+    fn learn(&mut self, scenario: usize, example: Example) {
+        let words = word::words(&example.text);
+        let number = self.index.add(fixed(&words, &example));
+        let known = &mut self.known[scenario];
+        self.grammar.learn(scenario, known, self.families[scenario], &example, &self.clock, Way::Learn);
+        let place = (scenario, known.examples.len());
+        if number == self.prompts.len() {
+            self.prompts.push(place);
+        } else {
+            self.prompts[number] = place;
+        }
+        self.indexed[scenario].push(number);
+        known.examples.push(example);
     }
 
     /// With another source of nominations beside the index.
@@ -171,7 +269,7 @@ impl Matcher {
             }
         }
         let entities = bir_entity::find(prompt, clock, vocabulary);
-        let mut asked = parse::Asked::new(&self.grammar, &said, prompt, &entities);
+        let mut asked = parse::Asked::new(&self.grammar, &said, prompt, &entities, clock);
         let mut readings: Vec<parse::Reading> =
             families.iter().flat_map(|f| parse::parse(&self.grammar, *f, &mut asked, true)).collect();
         let total = readings.iter().fold(asked.elsewhere(), |sum, r| parse::plus(sum, r.plan_log));
@@ -190,6 +288,13 @@ impl Matcher {
             guard::veto(&self.grammar, &asked, *f)
                 .or_else(|| guard::fixed(&self.grammar, best.family, &asked, *f))
         });
+        let whole = self.is_whole(&best);
+        if answer.veto.is_none() && !whole {
+            answer.veto = joined::veto(&self.grammar, &asked, &best);
+        }
+        if answer.veto.is_none() {
+            answer.veto = roles::veto(&self.grammar, &asked, &best, whole);
+        }
         // A mention that reaches from one value into the next belongs to neither.
         let across =
             |t: &grammar::Typed| best.values.iter().filter(|f| f.from < t.to && t.from < f.to).count() > 1;
@@ -198,6 +303,13 @@ impl Matcher {
         }
         self.explain(prompt, &said, &entities, &best, &mut answer);
         answer
+    }
+
+    /// A recorded prompt has the very words between the values.
+    fn is_whole(&self, reading: &parse::Reading) -> bool {
+        let plans = self.grammar.families[reading.family].plans.get(&reading.plan);
+        let key = |scenario: usize| grammar::mix(reading.template, scenario as u64);
+        plans.is_some_and(|p| p.iter().any(|(s, _)| self.grammar.templates.contains_key(&key(*s))))
     }
 
     /// Fills the answer from a reading.
@@ -258,7 +370,7 @@ impl Matcher {
         answer: &mut Answer,
     ) {
         let mut taken: Vec<usize> = Vec::new();
-        let order = template.and_then(|t| t.places.as_ref());
+        let order = template.and_then(|t| t.places());
         for (number, filled) in best.values.iter().enumerate() {
             let fits =
                 |place: &usize| self.grammar.sorts.get(&known.places[*place].sort) == Some(&filled.sort);
@@ -284,6 +396,13 @@ impl Matcher {
             }
         }
     }
+}
+
+/// The words of a prompt outside of its parameters.
+fn fixed<'a>(words: &'a [word::Word], example: &'a Example) -> impl Iterator<Item = &'a str> {
+    let inside =
+        |w: &word::Word| example.slots.iter().any(|s| s.span.start < w.span.end && w.span.start < s.span.end);
+    words.iter().filter(move |w| !inside(w)).map(|w| w.text.as_str())
 }
 
 /// The bytes of words, with the point behind an abbreviation ("p.m.").

@@ -16,6 +16,22 @@ pub(crate) struct Index {
     postings: HashMap<String, Vec<(u32, u8)>>,
     lengths: Vec<u16>,
     total: u64,
+    /// Prompts.
+    live: usize,
+    /// Numbers without a prompt.
+    free: Vec<u32>,
+}
+
+/// How often each word comes, and how many there are.
+fn counted<'a>(words: impl Iterator<Item = &'a str>) -> (HashMap<&'a str, u8>, u16) {
+    let mut counts: HashMap<&str, u8> = HashMap::new();
+    let mut length = 0_u16;
+    for word in words {
+        length = length.saturating_add(1);
+        let count = counts.entry(word).or_default();
+        *count = count.saturating_add(1);
+    }
+    (counts, length)
 }
 
 /// How soon a word that comes again stops counting.
@@ -30,31 +46,49 @@ const NEAR: f32 = 0.4;
 const READ: usize = 400_000;
 
 impl Index {
-    /// Adds a prompt by its fixed words; its number is the number of prompts before it.
-    pub(crate) fn add<'a>(&mut self, words: impl Iterator<Item = &'a str>) {
-        let number = u32::try_from(self.lengths.len()).unwrap_or(u32::MAX);
-        let mut counts: HashMap<&str, u8> = HashMap::new();
-        let mut length = 0_u16;
-        for word in words {
-            length = length.saturating_add(1);
-            let count = counts.entry(word).or_default();
-            *count = count.saturating_add(1);
-        }
+    /// Adds a prompt by its fixed words; its number is the first that is free.
+    pub(crate) fn add<'a>(&mut self, words: impl Iterator<Item = &'a str>) -> usize {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.lengths.push(0);
+            u32::try_from(self.lengths.len() - 1).unwrap_or(u32::MAX)
+        });
+        let (counts, length) = counted(words);
         for (word, count) in counts {
-            match self.postings.get_mut(word) {
-                Some(list) => list.push((number, count)),
-                None => {
-                    self.postings.insert(word.to_owned(), vec![(number, count)]);
-                }
+            if let Some(list) = self.postings.get_mut(word) {
+                let at = list.partition_point(|(n, _)| *n < number);
+                list.insert(at, (number, count));
+            } else {
+                self.postings.insert(word.to_owned(), vec![(number, count)]);
             }
         }
-        self.lengths.push(length);
+        self.lengths[number as usize] = length;
         self.total += u64::from(length);
+        self.live += 1;
+        number as usize
+    }
+
+    /// Removes a prompt, by its number and the words that it was added by.
+    pub(crate) fn remove<'a>(&mut self, number: usize, words: impl Iterator<Item = &'a str>) {
+        let Ok(number) = u32::try_from(number) else { return };
+        let (counts, length) = counted(words);
+        for word in counts.into_keys() {
+            let Some(list) = self.postings.get_mut(word) else { continue };
+            if let Ok(at) = list.binary_search_by_key(&number, |(n, _)| *n) {
+                list.remove(at);
+            }
+            if list.is_empty() {
+                self.postings.remove(word);
+            }
+        }
+        self.lengths[number as usize] = 0;
+        self.total -= u64::from(length);
+        self.live -= 1;
+        self.free.push(number);
     }
 
     /// The prompts that are likest, with their scores.
     pub(crate) fn best<'a>(&self, words: impl Iterator<Item = &'a str>, most: usize) -> Vec<(usize, f32)> {
-        let prompts = self.lengths.len();
+        let prompts = self.live;
         if prompts == 0 {
             return Vec::new();
         }
@@ -70,7 +104,7 @@ impl Index {
         lists.sort_by_key(|list| list.len());
         lists.truncate(LOOKED_UP);
         let mean = (self.total as f32 / prompts as f32).max(1.0);
-        let mut scores = vec![0_f32; prompts];
+        let mut scores = vec![0_f32; self.lengths.len()];
         let mut read = 0;
         for list in lists {
             if read > 0 && read + list.len() > READ {

@@ -4,11 +4,13 @@
 //! It is a search from left to right. A state is a word, the parameter whose value ended before it, and which parameters were
 //! mentioned so far; each state keeps the sum over its ways and the best of them. States beyond [`WIDTH`] at one word are left out.
 
+use crate::function;
 use crate::grammar::{BEGIN, END, Grammar, NEVER, Said, Sort, Typed, mix, pattern, plan_key, value_key};
 use crate::guard::{self, Veto};
 use crate::lexicon::{self, Class};
 use crate::steps::Stretch;
-use bir_entity::{Entity, Kind};
+use bir_entity::{Clock, Entity, Kind, Vocabulary};
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 /// States that are kept at a word.
@@ -82,14 +84,29 @@ pub(crate) struct Asked<'a> {
     values: HashMap<(Sort, usize, usize), (f64, Option<Veto>)>,
     /// How likely the words before each are anywhere.
     before: Vec<f64>,
+    /// Which words name nothing.
+    functions: Vec<bool>,
+    /// The keys of stretches of words as values.
+    keys: RefCell<HashMap<(usize, usize), u64>>,
+    clock: &'a Clock,
+    /// Whether a word is a measure, once it was asked.
+    measures: RefCell<HashMap<usize, bool>>,
 }
 
 impl<'a> Asked<'a> {
-    pub(crate) fn new(grammar: &Grammar, said: &'a Said, prompt: &'a str, entities: &[Entity]) -> Self {
+    pub(crate) fn new(
+        grammar: &Grammar,
+        said: &'a Said,
+        prompt: &'a str,
+        entities: &[Entity],
+        clock: &'a Clock,
+    ) -> Self {
         let fixed = said.words.iter().map(|w| grammar.lexis.id(&w.text)).collect();
         let inside = said.words.iter().map(|w| grammar.lexis.inside(&w.text)).collect();
         let classes = said.words.iter().map(|w| lexicon::classes(&w.text).collect()).collect();
         let typed = said.typed(entities);
+        let language = function::language(said.words.iter().map(|w| w.text.as_str()));
+        let functions = said.words.iter().map(|w| function::is_function(&w.text, language)).collect();
         let quoted =
             entities.iter().filter(|e| e.kind == Kind::Quoted).map(|e| said.range(&e.span)).collect();
         let mut asked = Self {
@@ -102,6 +119,10 @@ impl<'a> Asked<'a> {
             inside,
             values: HashMap::new(),
             before: Vec::new(),
+            functions,
+            keys: RefCell::default(),
+            clock,
+            measures: RefCell::default(),
         };
         let mut before = 0.0;
         asked.before.push(before);
@@ -124,7 +145,7 @@ impl<'a> Asked<'a> {
         let values = &grammar.values[filled.sort as usize];
         let shape = &grammar.shapes[filled.sort as usize];
         let pattern = self.pattern(grammar, filled);
-        let log = values.log(shape, value_key(&self.said.words[from..to]), &self.inside[from..to], pattern);
+        let log = values.log(shape, self.key(from, to), &self.inside[from..to], pattern);
         let found = (cases + log, guard::veto(grammar, self, filled));
         self.values.insert(key, found);
         found
@@ -133,6 +154,47 @@ impl<'a> Asked<'a> {
     /// The typed mentions in a value, and the words around them; none: there are none.
     pub(crate) fn pattern(&self, grammar: &Grammar, filled: Filled) -> Option<u64> {
         pattern(grammar, &self.typed, &self.inside, filled.from, filled.to)
+    }
+
+    /// The number of a word outside of values.
+    pub(crate) fn fixed_id(&self, at: usize) -> u32 {
+        self.fixed[at]
+    }
+
+    /// A sign that ends a clause stands before the word.
+    pub(crate) fn ends_clause(&self, at: usize) -> bool {
+        let Some(last) = at.checked_sub(1) else { return false };
+        let between = self.said.words[last].span.end..self.said.words[at].span.start;
+        self.prompt.get(between).is_some_and(|t| t.contains([',', ';', '.', '?', '!', '\n']))
+    }
+
+    /// The key of words as a value.
+    pub(crate) fn key(&self, from: usize, to: usize) -> u64 {
+        *self.keys.borrow_mut().entry((from, to)).or_insert_with(|| value_key(&self.said.words[from..to]))
+    }
+
+    /// The word names nothing.
+    pub(crate) fn is_function(&self, at: usize) -> bool {
+        self.functions[at]
+    }
+
+    /// The word is a unit or a number: behind a number it makes an amount, or it is one.
+    pub(crate) fn is_measure(&self, at: usize) -> bool {
+        let text = self.said.words[at].text.as_str();
+        *self.measures.borrow_mut().entry(at).or_insert_with(|| {
+            let amount = format!("5 {text}");
+            let none = Vocabulary::default();
+            let unit = bir_entity::find(&amount, self.clock, &none).iter().any(|e| {
+                e.span == (0..amount.len())
+                    && matches!(e.kind, Kind::Quantity | Kind::Money | Kind::Duration | Kind::Number)
+            });
+            unit || bir_entity::find(text, self.clock, &none).iter().any(|e| e.kind == Kind::Number)
+        })
+    }
+
+    /// All of it is one mention of a type.
+    pub(crate) fn is_typed(&self, filled: Filled) -> bool {
+        self.typed.iter().any(|t| t.from == filled.from && t.to == filled.to)
     }
 
     /// A quotation holds these words and nothing else.
@@ -184,6 +246,7 @@ pub(crate) fn plus(a: f64, b: f64) -> f64 {
 pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, heed: bool) -> Vec<Reading> {
     let of = &grammar.families[family];
     let n = asked.said.words.len();
+    let longest_stretch = of.longest();
     let mut states: Vec<HashMap<(Sort, u64), Node>> = vec![HashMap::new(); n + 1];
     let mut trail: Vec<Trail> = Vec::new();
     let mut ends: HashMap<u64, Node> = HashMap::new();
@@ -199,7 +262,8 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
     states[0].insert((BEGIN, 0), start);
     for at in 0..=n {
         let mut here: Vec<((Sort, u64), Node)> = std::mem::take(&mut states[at]).into_iter().collect();
-        here.sort_by(|a, b| b.1.sum.total_cmp(&a.1.sum).then(a.0.cmp(&b.0)));
+        let key = |(sort, plan): &(Sort, u64)| (grammar.named[*sort as usize], *plan);
+        here.sort_by(|a, b| b.1.sum.total_cmp(&a.1.sum).then_with(|| key(&a.0).cmp(&key(&b.0))));
         here.truncate(WIDTH);
         for ((from, plan), node) in here {
             let mut stretch = Stretch::new(family, from);
@@ -225,7 +289,7 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
                         shown += 1;
                     }
                 }
-                if shown > of.longest {
+                if shown > longest_stretch {
                     break;
                 }
                 for arc in grammar.steps.lead(stretch) {
@@ -244,7 +308,7 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
                         }
                         continue;
                     }
-                    let longest = grammar.values[arc.to as usize].longest + LONGER;
+                    let longest = grammar.values[arc.to as usize].longest() + LONGER;
                     let quoted =
                         asked.quoted.iter().filter(|q| q.0 == next && q.1 > next + longest).map(|q| q.1);
                     let ends: Vec<usize> = (next + 1..=n.min(next + longest)).chain(quoted).collect();
@@ -259,7 +323,9 @@ pub(crate) fn parse(grammar: &Grammar, family: usize, asked: &mut Asked<'_>, hee
                         if sum < asked.before[to] - FAR {
                             continue;
                         }
-                        let state = states[to].entry((arc.to, plan_key(plan, arc.to))).or_insert(EMPTY);
+                        let state = states[to]
+                            .entry((arc.to, plan_key(plan, grammar.named[arc.to as usize])))
+                            .or_insert(EMPTY);
                         let template = mix(template, u64::from(arc.to));
                         let back = || {
                             trail.push(Trail {

@@ -5,6 +5,7 @@
 //! is only one of several.
 
 use crate::grammar::{BEGIN, Sort, mix};
+use crate::way::Way;
 use std::collections::HashMap;
 
 /// Counts of a stretch, or of a last word.
@@ -15,12 +16,25 @@ struct Seen {
 }
 
 impl Seen {
-    fn add(&mut self, to: Sort) {
-        self.total += 1;
-        match self.to.iter_mut().find(|(sort, _)| *sort == to) {
-            Some((_, count)) => *count += 1,
-            None => self.to.push((to, 1)),
+    /// How often it led there before and does now.
+    fn add(&mut self, to: Sort, way: Way) -> (u32, u32) {
+        way.count(&mut self.total);
+        let at = self.to.iter().position(|(sort, _)| *sort == to);
+        let at = match (at, way) {
+            (Some(at), _) => at,
+            (None, Way::Learn) => {
+                self.to.push((to, 0));
+                self.to.len() - 1
+            }
+            (None, Way::Forget) => return (0, 0),
+        };
+        let before = self.to[at].1;
+        way.count(&mut self.to[at].1);
+        let now = self.to[at].1;
+        if now == 0 {
+            self.to.remove(at);
         }
+        (before, now)
     }
 
     fn count(&self, to: Sort) -> f64 {
@@ -43,6 +57,26 @@ pub(crate) struct Steps {
     last: HashMap<u64, Seen>,
     /// In which families a prompt begins so.
     begins: HashMap<u64, HashMap<u64, u32>>,
+    /// Of beginnings that several prompts have: the sum of how much they disagree,
+    differ: f64,
+    /// and how many there are.
+    several: u32,
+}
+
+fn seen(map: &mut HashMap<u64, Seen>, key: u64, to: Sort, way: Way) -> (u32, u32) {
+    let entry = map.entry(key).or_default();
+    let counts = entry.add(to, way);
+    if entry.total == 0 {
+        map.remove(&key);
+    }
+    counts
+}
+
+/// How often two of the prompts that begin so are of different families; None: there are no two.
+fn disagree(families: &HashMap<u64, u32>) -> Option<f64> {
+    let count = families.values().map(|n| f64::from(*n)).sum::<f64>();
+    let same = families.values().map(|n| f64::from(*n) * (f64::from(*n) - 1.0)).sum::<f64>();
+    (count >= 2.0).then(|| 1.0 - same / (count * (count - 1.0)))
 }
 
 /// A stretch while it grows.
@@ -91,32 +125,36 @@ pub(crate) struct Step {
 }
 
 impl Steps {
-    pub(crate) fn learn(&mut self, stretch: Stretch, to: Sort) {
+    pub(crate) fn learn(&mut self, stretch: Stretch, to: Sort, way: Way) {
         if stretch.from == BEGIN {
-            *self.begins.entry(stretch.words).or_default().entry(stretch.family).or_default() += 1;
+            let families = self.begins.entry(stretch.words).or_default();
+            let before = disagree(families);
+            way.entry(families, stretch.family);
+            let now = disagree(families);
+            if families.is_empty() {
+                self.begins.remove(&stretch.words);
+            }
+            if before.is_some() || now.is_some() {
+                self.differ += now.unwrap_or(0.0) - before.unwrap_or(0.0);
+                self.several = self.several + u32::from(now.is_some()) - u32::from(before.is_some());
+            }
         }
-        let exact = self.exact.entry(mix(stretch.left(), stretch.words)).or_default();
+        let key = mix(stretch.left(), stretch.words);
+        let (before, now) = seen(&mut self.exact, key, to, way);
         let left = self.left.entry(stretch.left()).or_default();
-        left.0 += 1;
-        left.1 += u32::from(exact.count(to) == 0.0);
-        exact.add(to);
-        self.anywhere.entry(mix(stretch.edge(), stretch.words)).or_default().add(to);
-        *self.edges.entry(stretch.edge()).or_default() += 1;
-        self.last.entry(mix(stretch.edge(), stretch.last)).or_default().add(to);
+        way.count(&mut left.0);
+        left.1 = left.1 + u32::from(before == 0 && now > 0) - u32::from(before > 0 && now == 0);
+        if left.0 == 0 {
+            self.left.remove(&stretch.left());
+        }
+        seen(&mut self.anywhere, mix(stretch.edge(), stretch.words), to, way);
+        way.entry(&mut self.edges, stretch.edge());
+        seen(&mut self.last, mix(stretch.edge(), stretch.last), to, way);
     }
 
     /// How often two prompts that begin alike belong to different families: what one prompt more says is worth as much less.
     pub(crate) fn disagreement(&self) -> f64 {
-        let (mut differ, mut stretches) = (0.0, 0.0);
-        for families in self.begins.values() {
-            let count = families.values().map(|n| f64::from(*n)).sum::<f64>();
-            if count >= 2.0 {
-                let same = families.values().map(|n| f64::from(*n) * (f64::from(*n) - 1.0)).sum::<f64>();
-                differ += 1.0 - same / (count * (count - 1.0));
-                stretches += 1.0;
-            }
-        }
-        (differ + 1.0) / (stretches + 2.0)
+        (self.differ.max(0.0) + 1.0) / (f64::from(self.several) + 2.0)
     }
 
     /// Where a stretch leads; nothing where the family never showed it.

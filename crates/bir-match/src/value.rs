@@ -3,21 +3,27 @@
 //! A sort with few values that come again and again is closed: a new one is unlikely. One whose every value was new is open. In between
 //! the share of values that were seen once says how likely a new one is.
 
-use std::collections::HashMap;
+use crate::way::Way;
+use std::collections::{BTreeMap, HashMap};
 
 /// What an unknown word weighs: one of a hundred thousand.
 pub(crate) const UNKNOWN: f64 = 1e-5;
 
-/// What the values of one sort look like.
+/// What the values of one sort look like. Everything is a count, so that what is forgotten leaves nothing behind.
 #[derive(Debug, Default)]
 pub(crate) struct Values {
-    count: f64,
+    count: u32,
     seen: HashMap<u64, u32>,
+    /// Values that were seen once.
+    once: u32,
     patterns: HashMap<u64, u32>,
+    /// Values that have a pattern.
+    typed: u32,
     words: HashMap<u32, u32>,
-    word_total: f64,
-    lengths: HashMap<usize, u32>,
-    pub(crate) longest: usize,
+    word_total: u32,
+    /// Of these, words that are in several values.
+    shared: u32,
+    lengths: BTreeMap<usize, u32>,
     /// How many hold a word that joins ("in", "and") between others.
     joining: u32,
     /// In small letters and with a capital, in prompts with capitals.
@@ -25,22 +31,31 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// Learns from a value.
-    pub(crate) fn learn(&mut self, key: u64, words: &[u32], pattern: Option<u64>) {
-        self.count += 1.0;
-        *self.seen.entry(key).or_default() += 1;
+    /// Learns from a value, or forgets it.
+    pub(crate) fn learn(&mut self, key: u64, words: &[u32], pattern: Option<u64>, way: Way) {
+        way.count(&mut self.count);
+        let (before, times) = way.entry(&mut self.seen, key);
+        self.once = self.once + u32::from(times == 1) - u32::from(before == 1);
         if let Some(pattern) = pattern {
-            *self.patterns.entry(pattern).or_default() += 1;
+            way.entry(&mut self.patterns, pattern);
+            way.count(&mut self.typed);
         }
         // A value that comes often must not count as many.
-        if self.seen[&key] == 1 {
+        if before + times == 1 {
             for word in words {
-                *self.words.entry(*word).or_default() += 1;
-                self.word_total += 1.0;
+                let (before, now) = way.entry(&mut self.words, *word);
+                self.shared =
+                    self.shared + if now > 1 { now } else { 0 } - if before > 1 { before } else { 0 };
+                way.count(&mut self.word_total);
             }
-            *self.lengths.entry(words.len()).or_default() += 1;
+            way.count(self.lengths.entry(words.len()).or_default());
+            self.lengths.retain(|_, n| *n > 0);
         }
-        self.longest = self.longest.max(words.len());
+    }
+
+    /// The words of the longest.
+    pub(crate) fn longest(&self) -> usize {
+        self.lengths.last_key_value().map_or(0, |(length, _)| *length)
     }
 
     /// How often this very value was recorded.
@@ -59,13 +74,13 @@ impl Values {
     }
 
     /// Learns how a value is written.
-    pub(crate) fn learn_case(&mut self, capital: bool) {
-        self.written[usize::from(capital)] += 1;
+    pub(crate) fn learn_case(&mut self, capital: bool, way: Way) {
+        way.count(&mut self.written[usize::from(capital)]);
     }
 
     /// Learns that a value holds a word that joins.
-    pub(crate) fn learn_joining(&mut self) {
-        self.joining += 1;
+    pub(crate) fn learn_joining(&mut self, way: Way) {
+        way.count(&mut self.joining);
     }
 
     /// How many of its values do.
@@ -84,21 +99,15 @@ impl Values {
         self.patterns.get(&pattern).copied().unwrap_or(0)
     }
 
-    /// How likely the next value is one that was not seen yet.
-    fn new_share(&self) -> f64 {
-        let once = self.seen.values().filter(|n| **n == 1).count() as f64;
-        ((once + 0.5) / (self.count + 1.0)).min(1.0)
-    }
-
-    /// What is worked out once all values are learned.
-    pub(crate) fn finish(&self) -> Shape {
-        let known = self.words.values().filter(|n| **n > 1).map(|n| f64::from(*n)).sum::<f64>();
-        let typed = self.patterns.values().map(|n| f64::from(*n)).sum::<f64>() / self.count.max(1.0);
+    /// What follows from the counts.
+    pub(crate) fn shape(&self) -> Shape {
+        let count = f64::from(self.count);
         Shape {
-            new: self.new_share(),
+            // How likely the next value is one that was not seen yet.
+            new: ((f64::from(self.once) + 0.5) / (count + 1.0)).min(1.0),
             // How likely a word of a new value is one of another value.
-            known: (known + 0.5) / (self.word_total + 1.0),
-            typed: typed.min(1.0),
+            known: (f64::from(self.shared) + 0.5) / (f64::from(self.word_total) + 1.0),
+            typed: (f64::from(self.typed) / count.max(1.0)).min(1.0),
         }
     }
 
@@ -108,7 +117,7 @@ impl Values {
         const OF_A_KIND: f64 = 1e-3;
         let times = self.times(key);
         if times > 0 {
-            return ((1.0 - shape.new).max(0.05) * f64::from(times) / self.count).ln();
+            return ((1.0 - shape.new).max(0.05) * f64::from(times) / f64::from(self.count)).ln();
         }
         let distinct = self.seen.len() as f64;
         let length = f64::from(self.lengths.get(&words.len()).copied().unwrap_or(0));
@@ -116,19 +125,21 @@ impl Values {
         let mut spelled = ((length + spread) / (distinct + 1.0)).ln() + (1.0 - shape.typed).max(0.02).ln();
         for word in words {
             let here = f64::from(self.with_word(*word));
-            spelled += (shape.known * here / self.word_total.max(1.0)
+            spelled += (shape.known * here / f64::from(self.word_total).max(1.0)
                 + (1.0 - shape.known).max(0.02) * UNKNOWN)
                 .ln();
         }
-        let of_kind = pattern.map_or(0.0, |p| f64::from(self.with_pattern(p)) / self.count * OF_A_KIND);
+        let of_kind =
+            pattern.map_or(0.0, |p| f64::from(self.with_pattern(p)) / f64::from(self.count) * OF_A_KIND);
         shape.new.ln() + (spelled.exp() + of_kind).ln().max(spelled)
     }
 }
 
-/// See [`Values::finish`].
+/// See [`Values::shape`].
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Shape {
     pub(crate) new: f64,
     known: f64,
-    typed: f64,
+    /// The share of values that have a type.
+    pub(crate) typed: f64,
 }

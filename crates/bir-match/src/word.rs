@@ -1,4 +1,5 @@
-//! A prompt as words to compare: lower case, contractions spelled out, signs left out, each word with the bytes that it stands on.
+//! A prompt as words to compare: lower case, contractions spelled out, each word with the bytes that it stands on. The signs of writing
+//! (comma, dash, bracket, quote) are left out; a sign that says something ("%", "&", "€", "-" before a number) is a word.
 
 use std::ops::Range;
 
@@ -47,6 +48,13 @@ pub fn words(text: &str) -> Vec<Word> {
     let mut sign = false;
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
+        if says(c, &text[..at], &text[at + c.len_utf8()..]) {
+            let span = at..at + c.len_utf8();
+            at = span.end;
+            let after_sign = std::mem::take(&mut sign);
+            found.push(Word { span, text: c.to_string(), marked: false, capital: false, after_sign });
+            continue;
+        }
         if !is_letter(c) {
             sign |= !c.is_whitespace() && !matches!(c, '\'' | '’');
             at += c.len_utf8();
@@ -65,6 +73,24 @@ pub fn words(text: &str) -> Vec<Word> {
 
 fn is_letter(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '\u{300}'..='\u{36f}')
+}
+
+/// A sign that is no sign of writing.
+fn says(c: char, before: &str, after: &str) -> bool {
+    const WRITING: &str = ".,;:!?'\"()[]{}-_/\\`´¿¡…·•‐‑‒–—―‘’‚“”„«»‹›、。，；：！？（）「」『』《》・~*|";
+    let number = after.starts_with(|c: char| c.is_ascii_digit()) && !before.ends_with(char::is_alphanumeric);
+    match c {
+        '-' | '−' | '–' => number,
+        c if is_letter(c) || c.is_whitespace() || c.is_control() => false,
+        // Marks of direction and joiners are not seen.
+        '\u{ad}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}'
+        | '\u{feff}'
+        | '\u{fe00}'..='\u{fe0f}' => false,
+        c => !WRITING.contains(c),
+    }
 }
 
 fn push(text: &str, span: Range<usize>, after_sign: bool, found: &mut Vec<Word>) {
@@ -126,7 +152,8 @@ mod tests {
         let texts = |text| words(text).into_iter().map(|w| w.text).collect::<Vec<_>>().join(" ");
         assert_eq!(texts("What's on? I don't know, won't ask."), "what is on i do not know will not ask");
         assert_eq!(texts("Bob's can't let's dont"), "bob s can not let us do not");
-        assert_eq!(texts("8:30pm R&B"), "8 30 pm r b");
+        assert_eq!(texts("8:30pm R&B"), "8 30 pm r & b");
+        assert_eq!(texts("6 % - at -5, 2024-11-15 x-9"), "6 % at - 5 2024 11 15 x 9");
         assert_eq!(texts(" \u{0} ,. "), "");
         let found = words("Hi, Bob");
         assert!(found[1].after_sign && found[1].marked && !found[0].after_sign);

@@ -176,6 +176,11 @@ fn other_languages_and_control_characters_are_answered() {
         "מצא את הטיסה הזולה ביותר מפריז לרומא",
         "\u{0}\u{1b}[31mFind\u{7}",
         "\u{202e}Find the cheapest flight",
+        "✈️ 🇫🇷 ➡️ 🇮🇹 🗓️5️⃣",
+        "🛫",
+        "Find the cheapest flight from 🥐 to 🍕 on 5 December",
+        "Find the cheapest flight from Paris to Rome on 5 December 🚫",
+        "\u{1}\u{2}\u{3}\r\n\t\u{7f}\u{85}\u{200b}",
     ] {
         assert_eq!(executes(&matcher, prompt), None, "{prompt}");
     }
@@ -196,11 +201,74 @@ fn a_prompt_of_any_length_is_answered_in_its_budget() {
 }
 
 #[test]
+fn ten_thousand_equal_prompts_are_one_wording() {
+    let known = scenario(
+        "flight",
+        &["Find the cheapest flight from [from=Paris] to [to=Rome] on [day:date=5 December]"],
+    );
+    let mut many = known.clone();
+    many.examples = vec![known.examples[0].clone(); 10_000];
+    let start = std::time::Instant::now();
+    let matcher = Matcher::new(vec![many], &clock());
+    // A debug build on a busy machine.
+    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
+    let start = std::time::Instant::now();
+    let again = executes(&matcher, "Find the cheapest flight from Paris to Rome on 5 December");
+    assert_eq!(again.map(|values| values.len()), Some(3));
+    // Ten thousand times the same value is no reason to take another one for granted.
+    assert_eq!(executes(&matcher, "Find the cheapest flight from there to it on 5 December"), None);
+    assert_eq!(executes(&matcher, "Don't find the cheapest flight from Paris to Rome on 5 December"), None);
+    assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+}
+
+#[test]
+fn roles_are_where_they_stand() {
+    let matcher = Matcher::new(
+        vec![scenario(
+            "add",
+            &[
+                "Add [song=Yesterday] to my [list=Summer Hits] now",
+                "Add [song=Thunder] to my [list=Road Trip] now",
+                "Add [song=Hello] to my [list=Quiet Night] now",
+                "Add [song=Angels] to my [list=Summer Hits] now",
+                "Add [song=Fields of Gold] to my [list=Old Days] now",
+                "Open [list=Summer Hits] and add [song=Yesterday] to it now",
+            ],
+        )],
+        &clock(),
+    );
+    let swapped = executes(&matcher, "Add Summer Hits to my Yesterday now");
+    let said = [("song".to_owned(), json!("Summer Hits")), ("list".to_owned(), json!("Yesterday"))];
+    assert!(swapped.is_none_or(|values| values == said));
+}
+
+#[test]
+fn a_new_value_is_one_thing() {
+    let matcher = recorded();
+    let send = |who: &str| format!("Send the sales report of project {who} to ann@example.org");
+    for value in [
+        "several Condor",
+        "Condor only",
+        "falcon each",
+        "everything",
+        "hers",
+        "Falcon & Heron",
+        "Falcon and Heron",
+        "Falcon or Condor",
+        "Condor 50 %",
+        "- 5",
+    ] {
+        assert_eq!(executes(&matcher, &send(value)), None, "{value}");
+    }
+    assert!(executes(&matcher, &send("Condor")).is_some());
+}
+
+#[test]
 fn a_veto_is_told() {
     let matcher = recorded();
     let prompt = "Send the sales report of project Falcon unless it rains to ann@example.org";
     let answer = matcher.ask(prompt, &clock(), &Vocabulary::default());
-    assert!(matches!(answer.veto, Some(Veto::Word(_) | Veto::Fixed)), "{answer:?}");
+    assert!(matches!(answer.veto, Some(Veto::Word(_) | Veto::Fixed | Veto::Written)), "{answer:?}");
     assert_eq!(answer.decide(1.0, Evidence::default()), Decision::Decline);
     assert!(answer.nearest.is_some());
 }
