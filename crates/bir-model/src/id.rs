@@ -104,6 +104,18 @@ id! {
     /// Names a token; not the token itself.
     TokenId, "token_"
 }
+id! {
+    /// Names a scenario.
+    ScenarioId, "scn_"
+}
+id! {
+    /// Names a change of a scenario, made by hand or by taking one back.
+    EditId, "sedit_"
+}
+id! {
+    /// Names one execution of a scenario. It is made with the match and redeemed once.
+    TicketId, "tkt_"
+}
 
 #[cfg(test)]
 mod tests {
