@@ -6,6 +6,7 @@ mod direction;
 mod era;
 mod id;
 mod outcome;
+pub mod own_calls;
 mod place;
 pub mod record;
 mod reserved_header;

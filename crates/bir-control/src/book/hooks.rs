@@ -12,12 +12,13 @@
 //! | session end | all runs of the session are over |
 
 use super::call::{Call, Certainty, Shown, Wire, over_mcp};
+use super::inject;
 use super::join::{WINDOW, same_tool, short};
 use super::run::{LINGER, NOTIFIES, Phase, Run};
 use super::session::Session;
 use super::state::{Book, SESSIONS, Waiting};
-use super::{inject, own_calls};
 use bir_model::control::{BatchCall, HookCall, HookEvent, HookReply, HookWhat, Join};
+use bir_model::own_calls;
 use bir_model::record::EndReason;
 use bir_model::{Outcome, RunId};
 use bir_record::{RedactedText, SafeTold};

@@ -15,7 +15,7 @@
 //! | `session`, `run`, `call`, `proxies` | the state, one noun each |
 //! | `join` | when two views are of one call |
 //! | `finish` | how a run ends |
-//! | `ids`, `heard`, `timers`, `own_calls`, `inject` | ids that derive, what was told twice, deadlines, what is no step, ids for calls |
+//! | `ids`, `heard`, `timers`, `inject` | ids that derive, what was told twice, deadlines, ids for calls |
 //!
 //! Time moves with entries and with [`Book::tick`] alike, and each deadline is met at its own time: whether somebody ticked
 //! in between makes no difference to the rows.
@@ -27,7 +27,6 @@ mod hooks;
 mod ids;
 mod inject;
 mod join;
-mod own_calls;
 mod proxies;
 mod reports;
 mod run;

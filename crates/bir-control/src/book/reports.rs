@@ -11,9 +11,10 @@ use super::call::{Call, Wire, WireEnd};
 use super::join::{Sought, short};
 use super::state::{Book, Waiting};
 use super::timers::Timer;
-use super::{Answer, ids, own_calls};
+use super::{Answer, ids};
 use bir_model::RunId;
 use bir_model::control::{Join, ProxyReport, ProxyWhat, ToldLeg};
+use bir_model::own_calls;
 use bir_model::record::Lost;
 use bir_record::{SafeLeg, SafeRecord, SafeTold};
 

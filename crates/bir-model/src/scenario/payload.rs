@@ -99,6 +99,8 @@ pub struct PayloadStep {
     pub tool_name: String,
     /// The key under which the host knows the server; none for a built-in tool.
     pub server: Option<String>,
+    /// The tool as the server names it.
+    pub tool: String,
     /// The body `(params, respParams)`.
     pub tool_input_logic: String,
     /// The body `(toolOutput, params, respParams)`.

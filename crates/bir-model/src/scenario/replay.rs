@@ -129,7 +129,9 @@ pub struct HandOver {
     pub step_index: Option<u32>,
     /// At what.
     pub stage: Stage,
-    /// A stable word: `missing_target`, `unexplained`, `disagree`, `absent`, `frozen`, `redacted`, `no_output`, `failed_output`, `logic`, `unavailable`, `budget`.
+    /// A stable word: `missing_target` (the prompt does not say it), `unexplained` (nothing gives a value), `disagree` (its explanations
+    /// do), `absent` (what it is made of is not there), `frozen`, `redacted` (it would hold a placeholder), `no_output` (no recorded
+    /// result is left), `logic` (a body failed), `unavailable` (there is no sandbox), `budget`, `unreadable` (the scenario itself).
     pub code: String,
     /// In words.
     pub why: String,

@@ -137,6 +137,8 @@ pub struct StepView {
     pub tool_name: String,
     /// The key under which the host knows the server; none for a built-in tool.
     pub server: Option<String>,
+    /// The tool as the server names it.
+    pub tool: String,
     /// What it does to the world.
     pub effect: Effect,
     /// The body that makes its input: the edited one where there is one.

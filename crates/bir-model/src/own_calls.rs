@@ -22,12 +22,8 @@ const SHELLS: [&str; 8] = [
 const INTERPRETERS: [&str; 3] = ["bash", "sh", "zsh"];
 
 /// Whether a call is a step of the run. `server` and `tool` are what is known of a call over MCP; `input` is its JSON.
-pub(super) fn is_step(
-    tool_name: &str,
-    server: Option<&str>,
-    tool: Option<&str>,
-    input: Option<&str>,
-) -> bool {
+#[must_use]
+pub fn is_step(tool_name: &str, server: Option<&str>, tool: Option<&str>, input: Option<&str>) -> bool {
     match server {
         Some(OWN_SERVER) => tool == Some(OWN_STEP) || tool.is_none() && tool_name.ends_with(OWN_STEP),
         Some(_) => true,

@@ -1,0 +1,267 @@
+//! How far a scenario runs by itself, and what changes that (docs/decisions/0009).
+//!
+//! ```text
+//!        two runs agree, or          the owner allows,            the owner allows,
+//!        three predictions came true and two runs agree           and two runs agree
+//!  L0 ───────────────────────▶ L1 ─────────────────────▶ L2 ──────────────────────▶ L3
+//!   ◀──────────────────────────────────────────────────────────────────────────────
+//!     a failed guard, a rejection, a failed step, a prediction that did not come true: one level at once
+//! ```
+//!
+//! What was counted before a level was taken away counts no longer; to go up again takes new evidence.
+
+use bir_model::scenario::{Level, Mark};
+use bir_plan::effect::Effect;
+use bir_plan::template::Confidence;
+use serde::{Deserialize, Serialize};
+
+/// So many runs have to agree.
+pub const RUNS: u32 = 2;
+/// Or so many predictions of the model's next input have to have come true, without one between them that did not.
+pub const PREDICTIONS: u32 = 3;
+
+/// What is known of a scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Standing {
+    /// How far it runs.
+    pub level: Level,
+    /// Runs that it explains, since a level was last taken away.
+    pub agreeing: u32,
+    /// Predictions that came true one after the other, since a level was last taken away.
+    pub predicted: u32,
+    /// How far its owner lets it run: L1 unless more was allowed.
+    pub allowed: Level,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// A further run agreed with it.
+    RunAgreed,
+    /// A further run did the task, and did it otherwise.
+    RunDisagreed,
+    /// What it predicted is what the model did.
+    PredictionTrue,
+    /// And is not.
+    PredictionFalse,
+    /// A guard failed in an execution.
+    GuardFailed,
+    /// A step of its own logic failed in an execution.
+    StepFailed,
+    /// Its owner rejected what it did.
+    Rejected,
+    /// Its owner lets it run so far.
+    Allowed(Level),
+    /// A step was changed by hand, or it was calculated anew from so many runs.
+    Changed {
+        /// The runs that agree with what it is now.
+        agreeing: u32,
+    },
+}
+
+/// Why a level is what it is, in words for its owner.
+pub type Reason = &'static str;
+
+impl Standing {
+    /// Of a scenario that was just calculated from so many runs that agree.
+    #[must_use]
+    pub fn new(agreeing: u32) -> Self {
+        let standing = Self { level: Level::L0, agreeing, predicted: 0, allowed: Level::L1 };
+        standing.promoted()
+    }
+
+    /// After something has happened.
+    #[must_use]
+    pub fn after(self, event: Event) -> Self {
+        match event {
+            Event::RunAgreed => Self { agreeing: self.agreeing.saturating_add(1), ..self }.promoted(),
+            Event::PredictionTrue => Self { predicted: self.predicted.saturating_add(1), ..self }.promoted(),
+            Event::RunDisagreed
+            | Event::PredictionFalse
+            | Event::GuardFailed
+            | Event::StepFailed
+            | Event::Rejected => self.demoted(),
+            Event::Allowed(level) => {
+                let allowed = level.max(Level::L1);
+                Self { level: self.level.min(allowed), allowed, ..self }.promoted()
+            }
+            // What was allowed was allowed for what it was.
+            Event::Changed { agreeing } => Self { allowed: Level::L1, ..Self::new(agreeing) },
+        }
+    }
+
+    /// The highest level that the evidence and its owner give; never a lower one than it has.
+    fn promoted(self) -> Self {
+        let several = self.agreeing >= RUNS;
+        let earned = match self.allowed {
+            // One run never executes a write, whatever was predicted since.
+            allowed @ (Level::L2 | Level::L3) if several => allowed,
+            _ if several || self.predicted >= PREDICTIONS => Level::L1,
+            _ => Level::L0,
+        };
+        Self { level: self.level.max(earned), ..self }
+    }
+
+    fn demoted(self) -> Self {
+        let level = match self.level {
+            Level::L3 => Level::L2,
+            Level::L2 => Level::L1,
+            Level::L1 | Level::L0 => Level::L0,
+        };
+        Self { level, agreeing: 0, predicted: 0, allowed: level.max(Level::L1) }
+    }
+
+    /// Why it does not run further.
+    #[must_use]
+    pub fn reason(&self) -> Reason {
+        match self.level {
+            Level::L0 if self.agreeing == 1 => {
+                "calculated from one run: a second one that agrees, or three predictions that come true, lets its reads run"
+            }
+            Level::L0 => "two runs that agree, or three predictions that come true, let its reads run",
+            Level::L1 if self.allowed > Level::L1 => "two runs have to agree before its writes run",
+            Level::L1 => "its owner has not allowed writes",
+            Level::L2 => "its owner has allowed writes that are as once when done twice",
+            Level::L3 => "its owner has allowed everything",
+        }
+    }
+}
+
+/// What is done with a step of a scenario that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Act {
+    /// It is carried out.
+    Run,
+    /// The model is shown its input, and calls by itself.
+    Steer,
+    /// The task is handed over before it.
+    HandOver,
+}
+
+/// What is done with a step. An edited step is as sure as its owner is: its confidence is that of a person's word, and the level decides.
+#[must_use]
+pub fn act(level: Level, effect: Effect, confidence: Confidence, mark: Option<Mark>, edited: bool) -> Act {
+    if mark.is_some() || (confidence == Confidence::None && !edited) {
+        return Act::HandOver;
+    }
+    let runs = match effect {
+        Effect::Read => level >= Level::L1,
+        Effect::Idempotent => level >= Level::L2,
+        Effect::Write | Effect::Destructive => level >= Level::L3,
+    };
+    // What may be a coincidence is a proposal, whatever the level.
+    if runs && (edited || confidence >= Confidence::Medium) { Act::Run } else { Act::Steer }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn standing(level: Level, agreeing: u32, predicted: u32, allowed: Level) -> Standing {
+        Standing { level, agreeing, predicted, allowed }
+    }
+
+    #[test]
+    fn evidence_promotes_and_a_failure_demotes_at_once() {
+        use Level::{L0, L1, L2, L3};
+        for (before, event, after) in [
+            (Standing::new(1), Event::RunAgreed, standing(L1, 2, 0, L1)),
+            (Standing::new(0), Event::RunAgreed, standing(L0, 1, 0, L1)),
+            (standing(L0, 1, 2, L1), Event::PredictionTrue, standing(L1, 1, 3, L1)),
+            (standing(L0, 1, 1, L1), Event::PredictionTrue, standing(L0, 1, 2, L1)),
+            // Predictions alone never let a write run.
+            (standing(L1, 1, 3, L1), Event::Allowed(L3), standing(L1, 1, 3, L3)),
+            (standing(L1, 1, 3, L3), Event::RunAgreed, standing(L3, 2, 3, L3)),
+            (standing(L1, 2, 0, L1), Event::Allowed(L2), standing(L2, 2, 0, L2)),
+            (standing(L3, 5, 0, L3), Event::Allowed(L1), standing(L1, 5, 0, L1)),
+            (standing(L2, 2, 0, L2), Event::Allowed(L0), standing(L1, 2, 0, L1)),
+            (standing(L3, 5, 3, L3), Event::GuardFailed, standing(L2, 0, 0, L2)),
+            (standing(L2, 5, 3, L2), Event::Rejected, standing(L1, 0, 0, L1)),
+            (standing(L1, 5, 3, L1), Event::StepFailed, standing(L0, 0, 0, L1)),
+            (standing(L0, 1, 2, L1), Event::PredictionFalse, standing(L0, 0, 0, L1)),
+            (standing(L1, 2, 0, L1), Event::RunDisagreed, standing(L0, 0, 0, L1)),
+            (standing(L0, 0, 2, L1), Event::PredictionTrue, standing(L1, 0, 3, L1)),
+            (standing(L3, 9, 0, L3), Event::Changed { agreeing: 1 }, standing(L0, 1, 0, L1)),
+            (standing(L0, 0, 0, L1), Event::Changed { agreeing: 2 }, standing(L1, 2, 0, L1)),
+        ] {
+            assert_eq!(before.after(event), after, "{before:?} {event:?}");
+        }
+    }
+
+    #[test]
+    fn what_runs_is_a_table() {
+        use Confidence::{High, Low, Medium, None as Nothing};
+        use Effect::{Destructive, Idempotent, Read, Write};
+        use Level::{L0, L1, L2, L3};
+        for (level, effect, confidence, expected) in [
+            (L0, Read, High, Act::Steer),
+            (L1, Read, High, Act::Run),
+            (L1, Read, Medium, Act::Run),
+            (L1, Read, Low, Act::Steer),
+            (L3, Read, Nothing, Act::HandOver),
+            (L1, Idempotent, High, Act::Steer),
+            (L2, Idempotent, High, Act::Run),
+            (L2, Write, High, Act::Steer),
+            (L2, Destructive, High, Act::Steer),
+            (L3, Write, High, Act::Run),
+            (L3, Destructive, Medium, Act::Run),
+            (L3, Destructive, Low, Act::Steer),
+        ] {
+            assert_eq!(
+                act(level, effect, confidence, None, false),
+                expected,
+                "{level} {effect:?} {confidence:?}"
+            );
+            for mark in Mark::ALL {
+                assert_eq!(act(level, effect, confidence, Some(*mark), false), Act::HandOver);
+            }
+        }
+        assert_eq!(act(L1, Read, Nothing, None, true), Act::Run);
+        assert_eq!(act(L1, Write, Nothing, None, true), Act::Steer);
+    }
+
+    fn events() -> impl Strategy<Value = Event> {
+        prop_oneof![
+            Just(Event::RunAgreed),
+            Just(Event::RunDisagreed),
+            Just(Event::PredictionTrue),
+            Just(Event::PredictionFalse),
+            Just(Event::GuardFailed),
+            Just(Event::StepFailed),
+            Just(Event::Rejected),
+            prop::sample::select(Level::ALL).prop_map(Event::Allowed),
+            (0..4_u32).prop_map(|agreeing| Event::Changed { agreeing }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn no_way_leads_to_a_write_without_two_runs_and_the_owner(runs in 0..3_u32, all in prop::collection::vec(events(), 0..40)) {
+            let mut now = Standing::new(runs);
+            // The owner's word, and the runs that agreed, since what the scenario is was last changed.
+            let (mut allowed, mut agreed) = (Level::L1, runs);
+            for event in all {
+                match event {
+                    Event::Allowed(level) => allowed = level,
+                    Event::Changed { agreeing } => (allowed, agreed) = (Level::L1, agreeing),
+                    Event::RunAgreed => agreed += 1,
+                    _ => {}
+                }
+                let before = now;
+                now = now.after(event);
+                if now.level >= Level::L2 {
+                    prop_assert!(allowed >= now.level && agreed >= RUNS, "{now:?}");
+                }
+                let falls = matches!(event, Event::RunDisagreed | Event::PredictionFalse | Event::GuardFailed
+                    | Event::StepFailed | Event::Rejected);
+                if falls {
+                    prop_assert!(now.level < before.level || before.level == Level::L0);
+                    prop_assert!(now.agreeing == 0 && now.predicted == 0);
+                }
+                prop_assert!(!now.reason().is_empty());
+            }
+        }
+    }
+}
