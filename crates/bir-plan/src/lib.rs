@@ -15,4 +15,5 @@ pub mod result;
 pub mod sandbox;
 pub mod scenario;
 pub mod template;
+pub mod told;
 pub mod trace;

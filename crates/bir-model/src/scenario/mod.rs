@@ -2,17 +2,22 @@
 //!
 //! ```text
 //!  POST  /recordings/runs                      → Begun { id, matched: Matched { scenario: Payload } }
+//!  POST  /scenarios/match                        MatchAsk → MatchSaid
 //!  GET   /scenarios/{id}                       → View { steps: StepView… }
 //!  POST  /scenarios/{id}/derive                  DeriveAsk → Derived
 //!  POST  /scenarios/{id}/replay                  ReplayAsk → Replayed
 //!  POST  /scenarios/{id}/executions              ExecutionReport → ExecutionBooked
 //!  POST  /scenarios/{id}/steps/{n}/check, PATCH  EditAsk → EditReport, Edited
+//!  POST  /recordings/runs/{id}/calculate         CalculateAsk → View
+//!  POST  /scenarios/{id}/recalculate             CalculateAsk → View
+//!  POST  /scenarios/{id}/approve                 ApproveAsk → View
 //!  GET   /scenarios/{id}/edits                 → EditEntry…
 //!  POST  /scenarios/{id}/edits/{e}/revert        UndoAsk → Edited
 //! ```
 //!
 //! The plan itself (`bir_plan::Scenario`) and the wording stand here as JSON that nobody on this floor reads.
 
+mod ask;
 mod edit;
 mod execution;
 mod payload;
@@ -20,6 +25,7 @@ mod replay;
 mod view;
 mod words;
 
+pub use ask::{ApproveAsk, CalculateAsk, Decision, MatchAsk, MatchSaid, Nearest};
 pub use edit::{EditAsk, EditEntry, EditReport, Edited, Part, Problem, ProblemKind, StepEdits, UndoAsk};
 pub use execution::{
     ExecutionBooked, ExecutionReport, Measure, Mode, Outcome, Saving, Stage, StepResult, StepVerdict,

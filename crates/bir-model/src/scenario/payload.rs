@@ -1,5 +1,7 @@
 //! The answer to a run that began: whether its prompt asks for what a scenario does (seed 02 §2).
 
+use super::ask::Decision;
+use super::replay::Derived;
 use super::view::{Effect, Level, Mark, ScenarioState};
 use crate::{RunId, ScenarioId, TicketId};
 use serde::{Deserialize, Serialize};
@@ -34,9 +36,12 @@ pub struct Matched {
     /// So many runs asked for it, this one included.
     #[serde(default)]
     pub iterations: u64,
-    /// What the hub makes of it: `execute`, `steer` or `decline`.
+    /// The values of its parameters that the prompt says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decision: Option<String>,
+    pub derived: Option<Derived>,
+    /// What the hub makes of it: `execute` or `steer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
     /// Why, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,

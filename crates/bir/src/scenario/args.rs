@@ -182,6 +182,12 @@ pub(crate) struct ApproveArgs {
     /// The scenario (`scn_…`) or its run (`run_…`): an id, the beginning of it, or `last` for the last run.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
+    /// So far, in place of the level that it has: `L0` it steers, `L1` reads run, `L2` writes that are as once when done twice too, `L3` everything.
+    #[arg(long, value_name = "LEVEL", value_parser = PossibleValuesParser::new(["L0", "L1", "L2", "L3"]))]
+    pub(crate) level: Option<String>,
+    /// Take the approval back: it no longer runs unasked.
+    #[arg(long, conflicts_with = "level")]
+    pub(crate) revoke: bool,
     /// Print what the hub answers.
     #[arg(long)]
     pub(crate) json: bool,

@@ -7,18 +7,7 @@ use crate::error::CommandError;
 use crate::home::Home;
 use crate::out::{safe, size};
 use crate::say;
-use bir_model::scenario::{ScenarioState, View};
-use serde::Serialize;
-
-/// The body of both routes.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Ask {
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    force: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    discard_edits: bool,
-}
+use bir_model::scenario::{CalculateAsk, ScenarioState, View};
 
 /// Calculates.
 pub(super) async fn run(home: &Home, args: &CalcArgs) -> Result<(), CommandError> {
@@ -33,11 +22,10 @@ pub(super) async fn run(home: &Home, args: &CalcArgs) -> Result<(), CommandError
         return Err(of_scenario(&args.id));
     }
     let mut client = home.swept().await?;
-    let ask = Ask { force: args.force, discard_edits: args.discard_edits };
+    let ask = CalculateAsk { force: args.force, discard_edits: args.discard_edits };
     let answer = match find::named(home, &mut client, &written).await? {
         Named::Scenario(id) if !args.force => return Err(of_scenario(&id.to_string())),
         Named::Scenario(id) => {
-            let ask = Ask { force: false, ..ask };
             let answer = client.post(&format!("/scenarios/{id}/recalculate"), &ask).await;
             api::settled(answer, args.json, |e| refusal::of_scenario(e, id, None))?
         }

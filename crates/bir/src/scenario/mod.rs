@@ -16,6 +16,7 @@ pub(crate) mod args;
 mod body;
 mod calc;
 mod change;
+mod differences;
 mod edits;
 mod find;
 mod list;

@@ -123,6 +123,19 @@ fn block(step: &ReplayedStep, recorded: bool) -> String {
     page
 }
 
+/// A call that would be made, with its input.
+pub(super) fn call(step: &ReplayedStep) -> String {
+    let number = paint::dim(&format!("{:>3}", step.step_index));
+    let mut page = format!("    {number} {}\n", paint::bold(&safe::line(&step.tool_name)));
+    if let Some(input) = &step.input {
+        let _ = writeln!(page, "        {} {}", paint::dim("→"), short(input, 2 * VALUE));
+    }
+    if let Some(over) = &step.hand_over {
+        let _ = writeln!(page, "        {}", paint::warn(&handed(over)));
+    }
+    page
+}
+
 /// Where and why it gives the task to the model.
 pub(super) fn handed(over: &HandOver) -> String {
     let at = over.step_index.map_or_else(|| "before its first step".into(), |step| format!("at step {step}"));
