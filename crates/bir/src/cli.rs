@@ -207,7 +207,7 @@ pub(crate) fn one_line(e: &clap::Error, path: &str) -> String {
             format!("no command; see `{path} --help`")
         }
         ErrorKind::MissingRequiredArgument => {
-            let missing = in_notation.replace(['<', '>'], "");
+            let missing = in_notation.replace(['<', '>'], "").replace("...", "");
             format!("{missing} is missing; see `{path} --help`")
         }
         ErrorKind::InvalidValue if text(ContextKind::InvalidValue).is_empty() => {

@@ -11,7 +11,7 @@ pub(super) struct Differs {
 }
 
 /// Words without what makes no difference: case, and signs at their ends.
-fn bare(word: &str) -> String {
+pub(super) fn bare(word: &str) -> String {
     word.trim_matches(|c: char| c.is_ascii_punctuation() && c != '$' && c != '%').to_lowercase()
 }
 

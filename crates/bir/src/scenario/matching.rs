@@ -1,7 +1,7 @@
 //! `bir match`: which scenario a prompt asks for, why or why not, and what would run. Nothing is written, and nothing runs.
 
 use super::args::MatchArgs;
-use super::differences::{Differs, differences};
+use super::differences::{Differs, bare, differences};
 use super::values::{line, short};
 use super::{api, body, refusal, replay, show};
 use crate::error::CommandError;
@@ -126,28 +126,30 @@ fn differs(said: &MatchSaid, nearest: &Nearest, prompt: &str) -> String {
     page
 }
 
-/// What a difference is: a value, or words that are known to make none.
+/// What a difference is: a value, words that are known to make none, or both.
 fn explained(said: &MatchSaid, differs: &Differs) -> String {
-    let asked = differs.asked.to_lowercase();
-    let in_it = |words: &str| {
-        let words = words.to_lowercase();
-        !asked.is_empty()
-            && (asked.contains(&words)
-                || words.contains(asked.trim_matches(|c: char| c.is_ascii_punctuation())))
-    };
-    let of: Vec<String> = said
-        .words
-        .iter()
-        .filter(|(_, words)| in_it(words))
-        .map(|(name, _)| format!("parameter {}", paint::name(&safe::line(name))))
-        .collect();
-    match (of.as_slice(), said.decision) {
-        ([_, ..], _) => of.join(", "),
-        ([], Decision::Decline) => {
-            paint::bad("no recorded prompt has shown that it is a value or makes no difference")
+    let mut rest: Vec<&str> = differs.asked.split_whitespace().collect();
+    let mut parts = Vec::new();
+    for (name, words) in &said.words {
+        let words: Vec<String> = words.split_whitespace().map(bare).collect();
+        let before = rest.len();
+        rest.retain(|word| !words.contains(&bare(word)));
+        if rest.len() < before {
+            parts.push(format!("parameter {}", paint::name(&safe::line(name))));
         }
-        ([], _) => "recorded prompts have shown that it makes no difference".into(),
     }
+    if parts.is_empty() || !rest.is_empty() {
+        let what = match said.decision {
+            Decision::Decline => {
+                paint::bad("no recorded prompt has shown that it is a value or makes no difference")
+            }
+            _ => "recorded prompts have shown that it makes no difference".into(),
+        };
+        let which =
+            if parts.is_empty() { String::new() } else { format!("{}: ", line(&rest.join(" "), VALUE)) };
+        parts.push(format!("{which}{what}"));
+    }
+    parts.join("; ")
 }
 
 #[cfg(test)]
@@ -177,8 +179,7 @@ mod tests {
   level     L1, reads run, writes steer the model
   nearest   Book a room in Rome
   differs in
-    Rome → Oslo  parameter city
-    (nothing) → please  recorded prompts have shown that it makes no difference
+    Rome → Oslo, please  parameter city; please: recorded prompts have shown that it makes no difference
   parameters
     city = \"Oslo\"  from Oslo
     n = 2  as recorded, since the prompt does not say it
@@ -187,7 +188,7 @@ mod tests {
       0 mcp__h__search
         → {\"city\":\"Oslo\"}
 ";
-        assert_eq!(shown(said, "book a room in Oslo, please").replace("Oslo,", "Oslo"), expected);
+        assert_eq!(shown(said, "book a room in Oslo, please"), expected);
     }
 
     #[test]
