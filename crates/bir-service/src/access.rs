@@ -5,13 +5,15 @@
 //! | record, import | own | own | – | – |
 //! | read runs, export | own | tenant | tenant | – |
 //! | delete runs | own | tenant | – | – |
+//! | scenarios: read, change, match and execute | own | own | – | – |
 //! | own account, sign a browser in | own | own | own | own |
 //! | tokens | own | tenant | own | own |
 //! | see people | – | tenant | tenant | – |
 //! | change people | – | tenant | – | – |
 //! | metrics | – | tenant | – | tenant |
 //!
-//! A scope narrows what a token may: `record` records (and says whose it is), `api` is everything that the role may.
+//! A scope narrows what a token may: `record` records, matches and tells what was executed (and says whose it is), `api` is
+//! everything that the role may.
 
 use bir_store::model::Role;
 
@@ -26,6 +28,12 @@ pub enum Action {
     ReadRuns,
     /// Delete runs.
     DeleteRuns,
+    /// Look at scenarios.
+    ReadScenarios,
+    /// Calculate, edit, approve and delete scenarios.
+    ChangeScenarios,
+    /// Ask what a prompt matches, with which parameters; tell what was executed.
+    Execute,
     /// Ask who one is.
     Me,
     /// Sign a browser or a device in, and out.
@@ -42,11 +50,14 @@ pub enum Action {
 
 impl Action {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Record,
         Self::Import,
         Self::ReadRuns,
         Self::DeleteRuns,
+        Self::ReadScenarios,
+        Self::ChangeScenarios,
+        Self::Execute,
         Self::Me,
         Self::SignIn,
         Self::Tokens,
@@ -71,13 +82,16 @@ pub enum Reach {
 pub const ROLES: [Role; 4] = [Role::Member, Role::Admin, Role::Auditor, Role::Operator];
 
 /// The table: an action, then member, admin, auditor, operator.
-pub const MATRIX: [(Action, [Reach; 4]); 10] = {
+pub const MATRIX: [(Action, [Reach; 4]); 13] = {
     use Reach::{No, Own, Tenant};
     [
         (Action::Record, [Own, Own, No, No]),
         (Action::Import, [Own, Own, No, No]),
         (Action::ReadRuns, [Own, Tenant, Tenant, No]),
         (Action::DeleteRuns, [Own, Tenant, No, No]),
+        (Action::ReadScenarios, [Own, Own, No, No]),
+        (Action::ChangeScenarios, [Own, Own, No, No]),
+        (Action::Execute, [Own, Own, No, No]),
         (Action::Me, [Own, Own, Own, Own]),
         (Action::SignIn, [Own, Own, Own, Own]),
         (Action::Tokens, [Own, Tenant, Own, Own]),
@@ -125,7 +139,7 @@ impl Scope {
     pub fn covers(self, action: Action) -> bool {
         match self {
             Self::Api => true,
-            Self::Record => matches!(action, Action::Record | Action::Me),
+            Self::Record => matches!(action, Action::Record | Action::Execute | Action::Me),
         }
     }
 }
@@ -153,6 +167,9 @@ Record: Own Own No No
 Import: Own Own No No
 ReadRuns: Own Tenant Tenant No
 DeleteRuns: Own Tenant No No
+ReadScenarios: Own Own No No
+ChangeScenarios: Own Own No No
+Execute: Own Own No No
 Me: Own Own Own Own
 SignIn: Own Own Own Own
 Tokens: Own Tenant Own Own

@@ -282,6 +282,7 @@ pub(crate) async fn book(state: &State, who: &View, records: &[Record]) -> Resul
     state.metrics.store("append", began.elapsed());
     let verdicts = verdicts?;
     state.metrics.booked(records, &verdicts);
+    crate::scenarios::ended(state, who, records, &verdicts);
     state.live.tell(&*state.store, who, records, &verdicts).await;
     if let Some(telemetry) = &state.telemetry {
         telemetry.booked(&*state.store, who, records, &verdicts).await;

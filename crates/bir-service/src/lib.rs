@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!            edge                      guard                          handlers
-//! request ─▶ request id, host,  ─────▶ who is it (principal),  ─────▶ recordings/  auth/  people  tokens
-//!            origin, panics,           may they (access),             me  health  console
+//! request ─▶ request id, host,  ─────▶ who is it (principal),  ─────▶ recordings/  scenarios/  auth/  people
+//!            origin, panics,           may they (access),             tokens  me  health  console
 //!            headers, log              how often (throttle),               │
 //!                                      how long (timeout)                  ▼
 //!                                                              store (bir-store)   live (subscribers)
@@ -14,7 +14,7 @@
 //! which action, and how far it reaches. A route cannot be added without an action, because the guard is built from it.
 //!
 //! State: everything that must survive is in the store. In the process are the caches (principals, 5 s), the limits, the
-//! live subscribers, and what lives for minutes only: tickets and device codes. Several replicas therefore need the
+//! live subscribers, what recorded prompts teach the matchers, and what lives for minutes only: tickets and device codes. Several replicas therefore need the
 //! sign-in of one browser or device to reach one of them; everything else may go anywhere.
 
 pub mod access;
@@ -39,6 +39,7 @@ mod problem;
 mod query;
 mod recordings;
 pub mod routes;
+pub mod scenarios;
 pub mod serve;
 mod settings;
 mod squeeze;
@@ -49,7 +50,7 @@ mod tokens;
 
 pub use otel::Telemetry;
 pub use problem::{Code, Problem};
-pub use settings::{Limits, Settings};
+pub use settings::{Limits, ScenarioLimits, Settings};
 pub use state::State;
 
 /// Version of the HTTP API. Within it, fields are only added.

@@ -7,6 +7,7 @@ use crate::state::State;
 use axum::response::Response;
 use bir_model::Outcome;
 use bir_model::record::{Record, Step, StepType};
+use bir_model::scenario::Decision;
 use bir_store::model::Appended;
 use http::{HeaderValue, Method, StatusCode, header};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -52,6 +53,23 @@ struct CallLabels {
     error_type: String,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct MatchLabels {
+    decision: &'static str,
+    code: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabels {
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ExecutionLabels {
+    result: &'static str,
+    outcome: &'static str,
+}
+
 fn http_histogram() -> Histogram {
     Histogram::new(HTTP_BUCKETS)
 }
@@ -72,6 +90,12 @@ pub(crate) struct Metrics {
     calls: Histograms<CallLabels>,
     subscribers: Gauge,
     dropped_spans: Counter,
+    matches: Histograms<MatchLabels>,
+    calculations: Histograms<ResultLabels>,
+    waiting: Gauge,
+    builds: Histogram,
+    executions: Family<ExecutionLabels, Counter>,
+    edits: Family<ResultLabels, Counter>,
     tools: Mutex<HashSet<String>>,
 }
 
@@ -131,7 +155,50 @@ impl Metrics {
             "Spans and measurements that no collector took",
             dropped_spans.clone(),
         );
+        let matches: Histograms<MatchLabels> =
+            Family::new_with_constructor(http_histogram as fn() -> Histogram);
+        registry.register_with_unit(
+            "bir_match_duration",
+            "Questions whether a prompt asks for a scenario, by what was decided and why",
+            Unit::Seconds,
+            matches.clone(),
+        );
+        let calculations: Histograms<ResultLabels> =
+            Family::new_with_constructor(http_histogram as fn() -> Histogram);
+        registry.register_with_unit(
+            "bir_calculation_duration",
+            "Calculations of scenarios, by what became of them",
+            Unit::Seconds,
+            calculations.clone(),
+        );
+        let waiting = Gauge::default();
+        registry.register(
+            "bir_calculations_waiting",
+            "Runs that wait for their calculation",
+            waiting.clone(),
+        );
+        let builds = http_histogram();
+        registry.register_with_unit(
+            "bir_matcher_build_duration",
+            "How long it took to hold the prompts of a person ready",
+            Unit::Seconds,
+            builds.clone(),
+        );
+        let executions = Family::<ExecutionLabels, Counter>::default();
+        registry.register(
+            "bir_executions",
+            "Reports of executions, by what became of report and execution",
+            executions.clone(),
+        );
+        let edits = Family::<ResultLabels, Counter>::default();
+        registry.register("bir_scenario_edits", "Changes by hand, by what became of them", edits.clone());
         Self {
+            matches,
+            calculations,
+            waiting,
+            builds,
+            executions,
+            edits,
             registry,
             requests,
             records,
@@ -162,6 +229,32 @@ impl Metrics {
 
     pub(crate) fn subscribed(&self, by: i64) {
         self.subscribers.inc_by(by);
+    }
+
+    /// A prompt was matched.
+    pub(crate) fn asked(&self, decision: Decision, code: &'static str, took: Duration) {
+        let labels = MatchLabels { decision: decision.as_str(), code };
+        self.matches.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    /// Runs were calculated.
+    pub(crate) fn calculated(&self, result: &'static str, took: Duration) {
+        self.calculations.get_or_create(&ResultLabels { result }).observe(took.as_secs_f64());
+    }
+
+    /// A matcher was built.
+    pub(crate) fn matcher_built(&self, took: Duration) {
+        self.builds.observe(took.as_secs_f64());
+    }
+
+    /// What became of an execution was told.
+    pub(crate) fn executed(&self, result: &'static str, outcome: bir_model::scenario::Outcome) {
+        self.executions.get_or_create(&ExecutionLabels { result, outcome: outcome.as_str() }).inc();
+    }
+
+    /// A change by hand was asked for.
+    pub(crate) fn edited(&self, result: &'static str) {
+        self.edits.get_or_create(&ResultLabels { result }).inc();
     }
 
     pub(crate) fn telemetry_dropped(&self, count: u64) {
@@ -233,6 +326,7 @@ pub(crate) async fn show(
     if let Some(telemetry) = &state.telemetry {
         state.metrics.telemetry_dropped(telemetry.take_dropped());
     }
+    state.metrics.waiting.set(i64::try_from(state.work.waiting()).unwrap_or(i64::MAX));
     let mut response = Response::new(state.metrics.text().into());
     let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);

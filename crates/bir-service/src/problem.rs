@@ -81,6 +81,22 @@ codes! {
     ExpiredToken "expired_token" 410 "The device code has expired",
     /// The person said no.
     AccessDenied "access_denied" 403 "The sign-in was refused",
+    /// The code and the mark that are asked for are the step's already.
+    NothingToChange "nothing_to_change" 400 "Nothing would change",
+    /// More bytes than a change may have.
+    PayloadTooLarge "payload_too_large" 413 "The change is too large",
+    /// The change does not reproduce the recording, or is a copy of it.
+    EditRefused "edit_refused" 422 "The change was not saved",
+    /// What comes later would break.
+    UndoRefused "undo_refused" 422 "The change was not taken back",
+    /// The scenario was changed meanwhile.
+    RevisionConflict "revision_conflict" 409 "The scenario was changed meanwhile",
+    /// Somebody has changed it by hand.
+    ScenarioHasEdits "scenario_has_edits" 409 "The scenario was changed by hand",
+    /// It has no plan.
+    ScenarioNotReady "scenario_not_ready" 409 "The scenario cannot be run",
+    /// Edited logic cannot be evaluated.
+    LogicSandboxUnavailable "logic_sandbox_unavailable" 503 "Edited logic cannot be evaluated here",
     /// A fault of the service.
     Internal "internal" 500 "The service failed",
 }
@@ -96,18 +112,27 @@ pub struct Problem {
     pub retry_after: Option<u32>,
     /// Where the usual status is not exact enough (507 for a full disk).
     pub status: Option<StatusCode>,
+    /// Members beside the usual ones.
+    pub more: Vec<(&'static str, serde_json::Value)>,
 }
 
 impl Problem {
     /// A problem with its explanation.
     pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, detail: detail.into(), retry_after: None, status: None }
+        Self { code, detail: detail.into(), retry_after: None, status: None, more: Vec::new() }
     }
 
     /// The same, worth trying again after so many seconds.
     #[must_use]
     pub fn after(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);
+        self
+    }
+
+    /// The same with a member more.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: serde_json::Value) -> Self {
+        self.more.push((name, value));
         self
     }
 
@@ -125,15 +150,18 @@ impl Problem {
     /// The body.
     #[must_use]
     pub fn body(&self, request_id: &str) -> String {
-        serde_json::json!({
+        let mut body = serde_json::json!({
             "type": format!("urn:bir:problem:{}", self.code.as_str()),
             "title": self.code.title(),
             "status": self.status().as_u16(),
             "code": self.code.as_str(),
             "detail": self.detail,
             "requestId": request_id,
-        })
-        .to_string()
+        });
+        for (name, value) in &self.more {
+            body[*name] = value.clone();
+        }
+        body.to_string()
     }
 }
 
@@ -144,6 +172,9 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Conflict(what) => Self::new(Code::Conflict, format!("{what} exists already")),
+            error @ StoreError::Revision { .. } => Self::new(Code::RevisionConflict, error.to_string()),
+            error @ StoreError::Taken { .. } => Self::new(Code::Conflict, error.to_string()),
+            StoreError::Refused(why) => Self::new(Code::Invalid, why),
             StoreError::Cursor => Self::new(
                 Code::BadCursor,
                 "the cursor does not belong to this list; leave it out to begin again",

@@ -4,7 +4,7 @@ use crate::access::Action;
 use crate::problem::{Code, Problem};
 use crate::state::State;
 use crate::throttle::Pace;
-use crate::{auth, console, edge, guard, health, me, metrics, people, recordings, tokens};
+use crate::{auth, console, edge, guard, health, me, metrics, people, recordings, scenarios, tokens};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, delete, get, patch, post};
@@ -78,6 +78,22 @@ pub static RULES: &[Rule] = {
         long("POST", "/recordings/import", May(Import), Api),
         rule("DELETE", "/recordings/runs/{id}", May(DeleteRuns), Api),
         rule("DELETE", "/recordings/runs", May(DeleteRuns), Api),
+        rule("GET", "/recordings/runs/{id}/scenario", May(ReadScenarios), Api),
+        rule("POST", "/recordings/runs/{id}/calculate", May(ChangeScenarios), Api),
+        rule("GET", "/scenarios", May(ReadScenarios), Api),
+        rule("POST", "/scenarios/match", May(Execute), Api),
+        rule("GET", "/scenarios/{id}", May(ReadScenarios), Api),
+        rule("DELETE", "/scenarios/{id}", May(ChangeScenarios), Api),
+        rule("POST", "/scenarios/{id}/recalculate", May(ChangeScenarios), Api),
+        rule("POST", "/scenarios/{id}/derive", May(Execute), Api),
+        rule("POST", "/scenarios/{id}/replay", May(ReadScenarios), Api),
+        rule("POST", "/scenarios/{id}/executions", May(Execute), Recording),
+        rule("GET", "/scenarios/{id}/executions", May(ReadScenarios), Api),
+        rule("POST", "/scenarios/{id}/steps/{step}/check", May(ReadScenarios), Api),
+        rule("PATCH", "/scenarios/{id}/steps/{step}", May(ChangeScenarios), Api),
+        rule("GET", "/scenarios/{id}/edits", May(ReadScenarios), Api),
+        rule("POST", "/scenarios/{id}/edits/{edit}/revert", May(ChangeScenarios), Api),
+        rule("POST", "/scenarios/{id}/approve", May(ChangeScenarios), Api),
         rule("POST", "/auth/login", Public, Stranger),
         rule("POST", "/auth/refresh", Public, Stranger),
         rule("POST", "/auth/logout", Public, Stranger),
@@ -127,6 +143,22 @@ fn handler(rule: &Rule) -> Option<MethodRouter<State>> {
         ("POST", "/recordings/import") => post(recordings::transfer::import),
         ("DELETE", "/recordings/runs/{id}") => delete(recordings::remove::one),
         ("DELETE", "/recordings/runs") => delete(recordings::remove::many),
+        ("GET", "/recordings/runs/{id}/scenario") => get(scenarios::read::of_run),
+        ("POST", "/recordings/runs/{id}/calculate") => post(scenarios::calculate::run),
+        ("GET", "/scenarios") => get(scenarios::read::list),
+        ("POST", "/scenarios/match") => post(scenarios::ask::ask),
+        ("GET", "/scenarios/{id}") => get(scenarios::read::one),
+        ("DELETE", "/scenarios/{id}") => delete(scenarios::change::remove),
+        ("POST", "/scenarios/{id}/recalculate") => post(scenarios::calculate::again),
+        ("POST", "/scenarios/{id}/derive") => post(scenarios::ask::derive),
+        ("POST", "/scenarios/{id}/replay") => post(scenarios::ask::replay),
+        ("POST", "/scenarios/{id}/executions") => post(scenarios::executions::take),
+        ("GET", "/scenarios/{id}/executions") => get(scenarios::executions::list),
+        ("POST", "/scenarios/{id}/steps/{step}/check") => post(scenarios::change::check),
+        ("PATCH", "/scenarios/{id}/steps/{step}") => patch(scenarios::change::edit),
+        ("GET", "/scenarios/{id}/edits") => get(scenarios::read::edits),
+        ("POST", "/scenarios/{id}/edits/{edit}/revert") => post(scenarios::change::revert),
+        ("POST", "/scenarios/{id}/approve") => post(scenarios::change::approve),
         ("POST", "/auth/login") => post(auth::login::login),
         ("POST", "/auth/refresh") => post(auth::login::refresh),
         ("POST", "/auth/logout") => post(auth::login::logout),

@@ -1,6 +1,8 @@
 //! What an operator decides, and the limits.
 
+use bir_calc::book::Prices;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Sizes, times and rates. Each is a constant of the service unless a test says otherwise.
@@ -36,6 +38,56 @@ pub struct Limits {
     pub principal_cache: Duration,
     /// Until a live stream looks again whether its token still holds, and between heartbeats a third of it: 5 s.
     pub stream_check: Duration,
+    /// Limits of scenarios.
+    pub scenarios: ScenarioLimits,
+}
+
+/// Sizes and times of scenarios.
+#[derive(Debug, Clone)]
+pub struct ScenarioLimits {
+    /// A calculation of its own thread: 2 s. What takes longer is unusable, with that reason.
+    pub calculation: Duration,
+    /// Calculations that wait, of all tenants: 10,000. What does not fit in is taken up by the next round.
+    pub queue: usize,
+    /// Between two rounds that look for runs without a scenario: 10 min.
+    pub round: Duration,
+    /// Calls of a run that is calculated: 1,000.
+    pub calls: u32,
+    /// Bytes of the inputs and outputs of a run that is calculated: 32 MiB.
+    pub run_bytes: usize,
+    /// Runs that are calculated together: 8, the first and the newest.
+    pub together: usize,
+    /// Recorded prompts of one person that are matched, the newest: 100,000.
+    pub prompts: usize,
+    /// People whose prompts are held ready: 256. The one who asked longest ago goes first.
+    pub matchers: usize,
+    /// Bytes that all of them together take, by estimate: 1 GiB.
+    pub matcher_bytes: usize,
+    /// Until changes that other processes made are looked for again: 2 s.
+    pub matcher_age: Duration,
+    /// Questions that are matched at once: 4.
+    pub matching: usize,
+    /// Bytes of the body of a check or an edit: 256 KiB.
+    pub edit_bytes: usize,
+}
+
+impl Default for ScenarioLimits {
+    fn default() -> Self {
+        Self {
+            calculation: Duration::from_secs(2),
+            queue: 10_000,
+            round: Duration::from_secs(600),
+            calls: 1_000,
+            run_bytes: 32 << 20,
+            together: 8,
+            prompts: 100_000,
+            matchers: 256,
+            matcher_bytes: 1 << 30,
+            matcher_age: Duration::from_secs(2),
+            matching: 4,
+            edit_bytes: 256 << 10,
+        }
+    }
 }
 
 impl Default for Limits {
@@ -56,6 +108,7 @@ impl Default for Limits {
             hashing: 2,
             principal_cache: Duration::from_secs(5),
             stream_check: Duration::from_secs(5),
+            scenarios: ScenarioLimits::default(),
         }
     }
 }
@@ -83,6 +136,16 @@ pub struct Settings {
     pub ticket_life: Duration,
     /// Memory of one password hash in KiB; 19 MiB unless a test is in a hurry.
     pub password_kib: u32,
+    /// The answer to a run that begins waits so long for a match: 250 ms (`BIR_MATCH_BUDGET_MS`).
+    pub match_budget: Duration,
+    /// A body of edited logic may take so long: 1 s (`BIR_LOGIC_TIMEOUT_MS`).
+    pub logic_timeout: Duration,
+    /// The check of a change may take so long: 5 s (`EDIT_CHECK_BUDGET_MS`).
+    pub edit_budget: Duration,
+    /// `bir-sandbox`, which evaluates edited logic. None: nothing edited is checked or run here.
+    pub sandbox: Option<PathBuf>,
+    /// What tokens cost.
+    pub prices: Prices,
     /// Limits.
     pub limits: Limits,
 }
@@ -101,6 +164,11 @@ impl Settings {
             refresh_life: Duration::from_secs(30 * 86_400),
             session_life: Duration::from_secs(7 * 86_400),
             ticket_life: Duration::from_secs(60),
+            match_budget: Duration::from_millis(250),
+            logic_timeout: Duration::from_secs(1),
+            edit_budget: Duration::from_secs(5),
+            sandbox: None,
+            prices: Prices::packaged().unwrap_or_default(),
             password_kib: argon2::Params::DEFAULT_M_COST,
             limits: Limits::default(),
         }

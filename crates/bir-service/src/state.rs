@@ -7,8 +7,10 @@ use crate::metrics::Metrics;
 use crate::otel::Telemetry;
 use crate::password::Passwords;
 use crate::principal::Principals;
+use crate::scenarios::{Matchers, Sandboxes, Work};
 use crate::settings::Settings;
 use crate::throttle::Throttle;
+use bir_calc::book::Prices;
 use bir_store::Store;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
@@ -35,6 +37,10 @@ pub struct Shared {
     pub(crate) rotations: Rotations,
     pub(crate) requests: Arc<Semaphore>,
     pub(crate) streams: Arc<Semaphore>,
+    pub(crate) matchers: Matchers,
+    pub(crate) sandboxes: Sandboxes,
+    pub(crate) work: Work,
+    pub(crate) prices: Prices,
     ending: watch::Sender<bool>,
 }
 
@@ -75,6 +81,10 @@ impl State {
             rotations: Rotations::default(),
             requests: Arc::new(Semaphore::new(limits.concurrent)),
             streams: Arc::new(Semaphore::new(limits.streams)),
+            matchers: Matchers::new(&limits.scenarios),
+            sandboxes: Sandboxes::new(&settings),
+            work: Work::default(),
+            prices: settings.prices.clone(),
             ending: watch::Sender::new(false),
             store,
             settings,

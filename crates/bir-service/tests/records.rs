@@ -205,12 +205,13 @@ async fn others_runs_are_not_there_and_an_admin_sees_the_tenant() {
         format!("/recordings/export?run={run}"),
         format!("/runs/{run}"),
     ];
-    for who in [&colleague, &stranger] {
+    // Of another tenant it is not even said that there is such a run.
+    for (who, code) in [(&colleague, "foreign_run"), (&stranger, "unknown_run")] {
         for path in &paths {
             assert_eq!(world.get(&who.token, path).await.problem(), (404, "not_found".into()), "{path}");
         }
         let hijack = world.batch(&who.token, &[Record::Step(step(run, 9))]).await.json();
-        assert_eq!(hijack["refused"][0]["code"], "foreign_run");
+        assert_eq!(hijack["refused"][0]["code"], code);
         let single = json!({"id": StepId::new(), "stepIndex": 9, "type": "tool_selected", "toolName": "t"});
         let answer = world.post(&who.token, &format!("/recordings/runs/{run}/steps"), &single).await;
         assert_eq!(answer.problem(), (404, "not_found".into()));
@@ -268,7 +269,7 @@ async fn what_is_exported_can_be_imported() {
     let one = world.get(&me.token, &format!("/recordings/export?run={run}")).await.text();
     assert_eq!(one, lines(&records));
 
-    let other = world.person(world.other, Role::Member, "o@example.net").await;
+    let other = world.person(world.tenant, Role::Member, "o@example.net").await;
     let bytes = format!("{one}no json\n{}", "x".repeat(20)).into_bytes();
     let pieces: Vec<_> = bytes
         .chunks(777)
@@ -342,11 +343,17 @@ async fn a_panic_is_a_problem_and_the_service_goes_on() {
     assert_eq!(world.batch(&me.token, &whole_run(1).1).await.status, 200);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn what_takes_too_long_is_ended() {
     let (world, me) = member().await;
     world.store.slow.store(120_000, Ordering::SeqCst);
+    // Who asks is known for a while, so that no store is asked while the clock runs ahead.
+    assert_eq!(world.get(&me.token, "/me").await.status, 200);
+    tokio::time::pause();
     assert_eq!(world.batch(&me.token, &whole_run(1).1).await.problem(), (408, "timeout".into()));
+    tokio::time::resume();
+    assert_eq!(world.get(&me.token, "/me").await.status, 200);
+    tokio::time::pause();
     let stuck = Body::from_stream(futures_util::stream::pending::<Result<bytes::Bytes, std::io::Error>>());
     assert_eq!(
         world.call(&me.token, "POST", "/recordings/batch", stuck).await.problem(),

@@ -72,7 +72,7 @@ async fn guessing_is_slow_for_an_account_and_for_an_address() {
     panic!("an address may guess as often as it likes");
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_refresh_token_is_good_once_and_its_reuse_ends_the_family() {
     let world = World::new().await;
     world.person(world.tenant, Role::Member, "me@example.com").await;
@@ -84,7 +84,7 @@ async fn a_refresh_token_is_good_once_and_its_reuse_ends_the_family() {
     assert_eq!(same, second);
     let access = second["accessToken"].as_str().unwrap();
     assert_eq!(world.get(access, "/me").await.status, 200);
-    tokio::time::advance(std::time::Duration::from_secs(11)).await;
+    World::wait(11).await;
     assert_eq!(refresh(&world, &first["refreshToken"]).await.problem(), (401, "token_revoked".into()));
     assert_eq!(world.get(access, "/me").await.problem(), (401, "token_revoked".into()));
     assert_eq!(refresh(&world, &second["refreshToken"]).await.problem(), (401, "token_revoked".into()));
@@ -128,7 +128,7 @@ async fn tokens_expire() {
     assert_eq!(refresh(&world, &next["refreshToken"]).await.problem(), (401, "token_expired".into()));
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_principal_is_believed_for_five_seconds_and_a_revocation_here_is_at_once() {
     let world = World::new().await;
     let me = world.person(world.tenant, Role::Member, "me@example.com").await;
@@ -140,7 +140,7 @@ async fn a_principal_is_believed_for_five_seconds_and_a_revocation_here_is_at_on
     let id = world.store.tokens(world.tenant, Some(me.id)).await.unwrap()[0].id;
     world.store.revoke_token(world.tenant, id, None).await.unwrap();
     assert_eq!(world.get(&me.token, "/me").await.status, 200);
-    tokio::time::advance(std::time::Duration::from_secs(5)).await;
+    World::wait(5).await;
     assert_eq!(world.get(&me.token, "/me").await.problem(), (401, "token_revoked".into()));
 
     let other = world.token(world.tenant, me.id, &["api"], None).await;

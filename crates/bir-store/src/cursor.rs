@@ -2,7 +2,6 @@
 //! People see hexadecimal digits and need not understand them; what was not made here is refused.
 
 use crate::StoreError;
-use bir_model::RunId;
 use std::fmt::Write as _;
 use uuid::Uuid;
 
@@ -11,13 +10,18 @@ use uuid::Uuid;
 pub(crate) enum List {
     Runs = 1,
     Search = 2,
+    Scenarios = 3,
+    ScenarioRuns = 4,
+    Edits = 5,
+    Executions = 6,
 }
 
-/// A position: a run by its beginning and id, and in a search the first index that was not looked at.
+/// A position: a row by its time (an entry of a history by its revision) and id, and in a search the first index that was not
+/// looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cursor {
     pub(crate) started_at: u64,
-    pub(crate) run: RunId,
+    pub(crate) id: Uuid,
     pub(crate) index: u32,
 }
 
@@ -30,7 +34,7 @@ impl Cursor {
         let mut bytes = Vec::with_capacity(BODY + SUM);
         bytes.push(list as u8);
         bytes.extend(self.started_at.to_be_bytes());
-        bytes.extend(self.run.uuid().as_bytes());
+        bytes.extend(self.id.as_bytes());
         bytes.extend(self.index.to_be_bytes());
         bytes.extend(sum(&bytes).to_be_bytes());
         bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
@@ -46,13 +50,9 @@ impl Cursor {
             return Err(StoreError::Cursor);
         }
         let started_at: [u8; 8] = body[1..9].try_into().map_err(|_| StoreError::Cursor)?;
-        let run = Uuid::from_slice(&body[9..25]).map_err(|_| StoreError::Cursor)?;
+        let id = Uuid::from_slice(&body[9..25]).map_err(|_| StoreError::Cursor)?;
         let index: [u8; 4] = body[25..].try_into().map_err(|_| StoreError::Cursor)?;
-        Ok(Self {
-            started_at: u64::from_be_bytes(started_at),
-            run: RunId::from_uuid(run),
-            index: u32::from_be_bytes(index),
-        })
+        Ok(Self { started_at: u64::from_be_bytes(started_at), id, index: u32::from_be_bytes(index) })
     }
 }
 
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_cursor_is_read_as_it_was_written_and_nothing_else_is() {
-        let cursor = Cursor { started_at: u64::MAX >> 11, run: RunId::new(), index: 7 };
+        let cursor = Cursor { started_at: u64::MAX >> 11, id: Uuid::now_v7(), index: 7 };
         let text = cursor.write(List::Runs);
         assert_eq!(Cursor::read(&text, List::Runs).unwrap(), cursor);
         assert!(Cursor::read(&text, List::Search).is_err());

@@ -1,3 +1,4 @@
+use bir_model::{RunId, ScenarioId};
 use thiserror::Error;
 
 /// Why a store did not do what it was asked for.
@@ -43,6 +44,25 @@ pub enum StoreError {
     /// It exists already.
     #[error("{0} exists already")]
     Conflict(String),
+    /// It was changed meanwhile.
+    #[error("the scenario has revision {found} by now, not {expected}; read it again")]
+    Revision {
+        /// The one that was read.
+        expected: u64,
+        /// The one that it has.
+        found: u64,
+    },
+    /// A run belongs to one scenario, and this one belongs to another.
+    #[error("{run} belongs to {scenario} already")]
+    Taken {
+        /// The run.
+        run: RunId,
+        /// Its scenario.
+        scenario: ScenarioId,
+    },
+    /// It cannot be kept, ever: sending it again changes nothing.
+    #[error("that cannot be kept: {0}")]
+    Refused(String),
     /// The cursor was not made by this store.
     #[error("the cursor is not one of this list; begin again without it")]
     Cursor,

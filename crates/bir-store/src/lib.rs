@@ -1,8 +1,8 @@
 //! Where runs are kept.
 //!
 //! ```text
-//!  Store (what a store can do: append, list, search, delete; people, tokens)
-//!    └─ SqlStore      one SQL text for both; `append`, `runs`, `search`, `remove`, `people`, `tokens`
+//!  Store (what a store can do: append, list, search, delete; scenarios; people, tokens)
+//!    └─ SqlStore      one SQL text for both; `append`, `runs`, `search`, `remove`, `scenarios`, `people`, `tokens`
 //!         └─ sql      transactions inside a tenant, values, rows
 //!              ├─ sqlite    embedded default: one file, one writer that books in groups, readers beside it
 //!              └─ postgres  a team's: a pool, row-level security, two roles
@@ -38,6 +38,7 @@ mod plans;
 mod postgres;
 mod remove;
 mod runs;
+mod scenarios;
 mod search;
 mod sql;
 mod sql_store;
@@ -48,7 +49,7 @@ mod writer;
 
 pub use error::StoreError;
 pub use options::Options;
-pub use store::{People, Recordings, Store};
+pub use store::{People, Recordings, Scenarios, Store};
 
 use address::Address;
 use std::sync::Arc;

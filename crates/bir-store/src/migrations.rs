@@ -8,8 +8,14 @@ use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
 /// A version and the SQL that leads to it from the one before.
 type Migration = (i64, &'static str);
 
-pub(crate) const SQLITE: &[Migration] = &[(1, include_str!("../migrations/sqlite/0001_first.sql"))];
-pub(crate) const POSTGRES: &[Migration] = &[(1, include_str!("../migrations/postgres/0001_first.sql"))];
+pub(crate) const SQLITE: &[Migration] = &[
+    (1, include_str!("../migrations/sqlite/0001_first.sql")),
+    (2, include_str!("../migrations/sqlite/0002_scenarios.sql")),
+];
+pub(crate) const POSTGRES: &[Migration] = &[
+    (1, include_str!("../migrations/postgres/0001_first.sql")),
+    (2, include_str!("../migrations/postgres/0002_scenarios.sql")),
+];
 
 /// The newest version of a list.
 pub(crate) fn newest(migrations: &[Migration]) -> i64 {
@@ -90,10 +96,13 @@ pub(crate) async fn postgres_version(connection: &mut PgConnection) -> Result<i6
 mod tests {
     use super::*;
 
-    const NEXT: &[Migration] =
-        &[SQLITE[0], (2, "ALTER TABLE runs ADD COLUMN note TEXT; CREATE TABLE notes (id INTEGER) STRICT")];
+    const NEXT: &[Migration] = &[
+        SQLITE[0],
+        SQLITE[1],
+        (3, "ALTER TABLE runs ADD COLUMN note TEXT; CREATE TABLE notes (id INTEGER) STRICT"),
+    ];
     const BROKEN: &[Migration] =
-        &[SQLITE[0], (2, "CREATE TABLE half (id INTEGER) STRICT; CREATE TABLE runs (id INTEGER)")];
+        &[SQLITE[0], SQLITE[1], (3, "CREATE TABLE half (id INTEGER) STRICT; CREATE TABLE runs (id INTEGER)")];
 
     #[tokio::test]
     async fn an_older_schema_is_brought_forward_at_once_and_a_newer_one_is_refused() {
@@ -107,7 +116,7 @@ mod tests {
         db.execute("SELECT note FROM runs").await.unwrap();
         sqlite(&mut db, "here", NEXT).await.unwrap();
         let error = sqlite(&mut db, "here", SQLITE).await.unwrap_err();
-        assert!(matches!(error, StoreError::Newer { found: 2, known: 1, .. }), "{error}");
+        assert!(matches!(error, StoreError::Newer { found: 3, known: 2, .. }), "{error}");
         assert!(error.to_string().contains("newer bir"), "{error}");
     }
 

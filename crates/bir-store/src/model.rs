@@ -1,5 +1,9 @@
 //! What goes into a store and comes out of it, beside the records themselves.
 
+mod scenarios;
+
+pub use scenarios::*;
+
 use bir_model::record::{HostInfo, ServerInfo, Step};
 use bir_model::{Outcome, RunId, TenantId, Tier, TokenId, UserId};
 use serde::{Deserialize, Serialize};

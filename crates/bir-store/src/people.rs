@@ -119,7 +119,7 @@ pub(crate) async fn change(
     Ok(found > 0)
 }
 
-/// Runs go first, in parts; who records meanwhile makes the last step fail, and it is begun again.
+/// Scenarios and runs go first, in parts; who records meanwhile makes the last step fail, and it is begun again.
 pub(crate) async fn delete(db: &Db, tenant: TenantId, user: UserId) -> Result<bool, StoreError> {
     const TRIES: u32 = 5;
     // Nobody signs in or records with a token of a disabled account, so that an end is reached.
@@ -129,16 +129,17 @@ pub(crate) async fn delete(db: &Db, tenant: TenantId, user: UserId) -> Result<bo
     }
     let who = crate::model::View { tenant, user, whole_tenant: false };
     for _ in 0..TRIES {
+        remove::scenarios(db, &who, None).await?;
         remove::of_user(db, &who, user).await?;
         let mut tx = db.write(tenant).await?;
         if tx.is_postgres() {
-            // New runs of this person wait for the end of this transaction, and then find nobody.
+            // New runs and scenarios of this person wait for the end of this transaction, and then find nobody.
             let sql = "SELECT id FROM users WHERE tenant_id = $1 AND id = $2 FOR UPDATE";
             tx.rows(sql, values![tenant, user]).await?;
         }
-        let left = tx
-            .row("SELECT id FROM runs WHERE tenant_id = $1 AND user_id = $2 LIMIT 1", values![tenant, user]);
-        if left.await?.is_some() {
+        let left = "SELECT 1 FROM runs WHERE tenant_id = $1 AND user_id = $2
+                    UNION ALL SELECT 1 FROM scenarios WHERE tenant_id = $1 AND user_id = $2 LIMIT 1";
+        if tx.row(left, values![tenant, user]).await?.is_some() {
             continue;
         }
         for sql in [

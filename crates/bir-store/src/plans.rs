@@ -42,7 +42,7 @@ fn queries(who: &View) -> Vec<(String, Vec<crate::sql::Value>)> {
         (*who, RunFilter { outcome: Some(Outcome::Ok), project: Some("/p".into()), ..none() }),
         (all, RunFilter { since: Some(2_000), until: Some(4_000), ..none() }),
     ];
-    let middle = Cursor { started_at: 1_000 + RUNS / 2, run: RunId::new(), index: 0 };
+    let middle = Cursor { started_at: 1_000 + RUNS / 2, id: RunId::new().uuid(), index: 0 };
     let columns = format!("{}, substr(r.input, 1, 500)", columns::SUMMARY);
     asked
         .iter()

@@ -4,7 +4,7 @@ use crate::StoreError;
 use crate::facets::Facet;
 use crate::model::{Deleted, View};
 use crate::sql::{Db, TenantTx, Value, placeholders, values};
-use bir_model::{RunId, TenantId, UserId};
+use bir_model::{RunId, ScenarioId, TenantId, UserId};
 
 /// Runs that are deleted in one transaction.
 const AT_ONCE: u32 = 100;
@@ -26,6 +26,7 @@ async fn delete(tx: &mut TenantTx, ids: &[RunId]) -> Result<Deleted, StoreError>
             format!("SELECT id FROM runs WHERE tenant_id = $1 AND id IN ({list}) ORDER BY id FOR UPDATE");
         tx.rows(lock, these.clone()).await?;
     }
+    crate::scenarios::runs::part(tx, &list, &these).await?;
     // Final answers are no steps to whoever counts.
     let finals = format!("{} AND step_type = 'final'", of("steps", "run_id"));
     tx.run(finals, these.clone()).await?;
@@ -113,4 +114,44 @@ pub(crate) async fn expired(db: &Db, before: u64, limit: u32) -> Result<Deleted,
         deleted.steps += one.steps;
     }
     Ok(deleted)
+}
+
+pub(crate) async fn scenario(db: &Db, who: &View, id: ScenarioId) -> Result<bool, StoreError> {
+    let mut tx = db.write(who.tenant).await?;
+    // What hangs on it goes with it.
+    let sql = "DELETE FROM scenarios WHERE tenant_id = $1 AND id = $2 AND user_id = $3";
+    let gone = tx.run(sql, values![who.tenant, id, who.user]).await?;
+    tx.commit().await?;
+    if gone > 0 {
+        db.forget().await;
+    }
+    Ok(gone > 0)
+}
+
+/// In parts of one transaction each, so that nobody waits long for it.
+pub(crate) async fn scenarios(db: &Db, who: &View, project: Option<&str>) -> Result<u64, StoreError> {
+    let mut gone = 0;
+    loop {
+        let mut values = values![who.tenant, who.user, AT_ONCE];
+        let mut of = "";
+        if let Some(project) = project {
+            values.extend(values![Facet::new("project", project).hash(), project]);
+            of = " AND s.project_hash = $4 AND s.project = $5";
+        }
+        let sql = format!(
+            "DELETE FROM scenarios WHERE tenant_id = $1 AND id IN (
+                 SELECT s.id FROM scenarios s WHERE s.tenant_id = $1 AND s.user_id = $2{of} LIMIT $3)"
+        );
+        let mut tx = db.write(who.tenant).await?;
+        let part = tx.run(sql, values).await?;
+        tx.commit().await?;
+        gone += part;
+        if part < u64::from(AT_ONCE) {
+            break;
+        }
+    }
+    if gone > 0 {
+        db.forget().await;
+    }
+    Ok(gone)
 }

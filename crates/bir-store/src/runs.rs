@@ -112,7 +112,7 @@ impl Query {
     pub(crate) fn ordered(mut self, after: Option<(&str, Cursor)>, limit: u32) -> (String, Vec<Value>) {
         let (leads, id) = if self.leads() == "f" { ("f", "run_id") } else { ("r", "id") };
         if let Some((compare, cursor)) = after {
-            let (started_at, run) = (self.put(cursor.started_at), self.put(cursor.run));
+            let (started_at, run) = (self.put(cursor.started_at), self.put(cursor.id));
             let _ =
                 write!(self.sql, " AND ({leads}.started_at, {leads}.{id}) {compare} ({started_at}, {run})");
         }
@@ -138,7 +138,7 @@ pub(crate) async fn list(
     let next = runs
         .last()
         .filter(|_| more)
-        .map(|last| Cursor { started_at: last.started_at, run: last.id, index: 0 }.write(List::Runs));
+        .map(|last| Cursor { started_at: last.started_at, id: last.id.uuid(), index: 0 }.write(List::Runs));
     Ok(RunPage { runs, next })
 }
 

@@ -50,7 +50,7 @@ pub(crate) async fn search(
             let id = RunId::from_uuid(row.uuid(0)?);
             runs.push(Candidate { id, started_at: row.number(1)?, rows: row.number(2)? });
         }
-        let from = position.filter(|cursor| runs.first().is_some_and(|run| run.id == cursor.run));
+        let from = position.filter(|cursor| runs.first().is_some_and(|run| run.id.uuid() == cursor.id));
         let from = from.map_or(0, |cursor| cursor.index);
         // As many runs as the budget allows, and at least one.
         let mut count = 0;
@@ -68,8 +68,8 @@ pub(crate) async fn search(
         // A single run that is larger than the budget is looked at in parts.
         let end = if count == 1 && weight > budget { end_of(tx, last.id, from, budget).await? } else { None };
         let mut next = match end {
-            Some(index) => Cursor { started_at: last.started_at, run: last.id, index },
-            None => Cursor { started_at: last.started_at, run: last.id, index: u32::MAX },
+            Some(index) => Cursor { started_at: last.started_at, id: last.id.uuid(), index },
+            None => Cursor { started_at: last.started_at, id: last.id.uuid(), index: u32::MAX },
         };
         let over = all && last_runs && end.is_none();
         let wanted = limit - steps.len();
@@ -81,7 +81,7 @@ pub(crate) async fn search(
                 && let Some(run) = runs.iter().find(|run| run.id == row.run_id)
             {
                 let index = row.step_index.saturating_add(1);
-                next = Cursor { started_at: run.started_at, run: run.id, index };
+                next = Cursor { started_at: run.started_at, id: run.id.uuid(), index };
             }
             return Ok(SearchPage { steps, next: Some(next.write(List::Search)) });
         }

@@ -1,5 +1,7 @@
 //! The store: what the traits ask for, each in the module that knows how.
 
+mod scenarios;
+
 use crate::model::{
     Account, Appended, AuthToken, Deleted, NewToken, NewUser, Page, RunDetail, RunFilter, RunPage,
     SearchPage, Session, StepChange, StepPage, TenantRow, UserChange, View,

@@ -1,5 +1,9 @@
 //! What a store can do. Each database implements it in a module of its own.
 
+mod scenarios;
+
+pub use scenarios::Scenarios;
+
 use crate::StoreError;
 use crate::model::{
     Account, Appended, AuthToken, Deleted, NewToken, NewUser, Page, RunDetail, RunFilter, RunPage,
@@ -48,7 +52,7 @@ pub trait Recordings {
         after: Option<u32>,
         limit: u32,
     ) -> Result<Vec<Record>, StoreError>;
-    /// Deletes one run. False: there is none that `who` may delete.
+    /// Deletes one run; the scenario that it belongs to stays. False: there is none that `who` may delete.
     async fn delete_run(&self, who: &View, run: RunId) -> Result<bool, StoreError>;
     /// Deletes the runs of one project.
     async fn delete_project(&self, who: &View, project: &str) -> Result<Deleted, StoreError>;
@@ -81,7 +85,7 @@ pub trait People {
         user: UserId,
         change: crate::model::UserChange,
     ) -> Result<bool, StoreError>;
-    /// Deletes a person with their tokens, sessions and runs.
+    /// Deletes a person with their tokens, sessions, runs and scenarios.
     async fn delete_user(&self, tenant: TenantId, user: UserId) -> Result<bool, StoreError>;
 
     /// Adds a token, whose hash is given.
@@ -115,14 +119,15 @@ pub trait People {
     /// Ends a session.
     async fn end_session(&self, tenant: TenantId, hash: &[u8; 32]) -> Result<(), StoreError>;
     /// Removes tokens and sessions of every tenant that expired before `before`, ms since the Unix epoch, and revoked tokens
-    /// without an end that were revoked before it; at most `limit` of them. Gives how many. A refresh token that was used stays
+    /// without an end that were revoked before it, and tickets that were made before it and never redeemed; at most `limit` of
+    /// them. Gives how many. A refresh token that was used stays
     /// until it would have expired: coming again, it is a sign of a thief.
     async fn purge(&self, before: u64, limit: u32) -> Result<u64, StoreError>;
 }
 
 /// A store.
 #[async_trait]
-pub trait Store: Recordings + People + Send + Sync + std::fmt::Debug {
+pub trait Store: Recordings + People + Scenarios + Send + Sync + std::fmt::Debug {
     /// Whether it answers.
     async fn ping(&self) -> Result<(), StoreError>;
     /// `sqlite` or `postgres`.

@@ -182,6 +182,8 @@ pub(crate) async fn purge(db: &Db, before: u64, limit: u32) -> Result<u64, Store
             "DELETE FROM tokens WHERE tenant_id = $1 AND id IN (
                  SELECT t.id FROM tokens t WHERE t.tenant_id = $1
                      AND (t.expires_at < $2 OR (t.expires_at IS NULL AND t.revoked_at < $2)) LIMIT $3)",
+            "DELETE FROM executions WHERE tenant_id = $1 AND claimed_at IS NULL AND id IN (
+                 SELECT e.id FROM executions e WHERE e.tenant_id = $1 AND e.claimed_at IS NULL AND e.issued_at < $2 LIMIT $3)",
         ] {
             let left = u64::from(limit).saturating_sub(gone);
             if left == 0 {

@@ -8,7 +8,7 @@ mod common;
 
 use bir_model::Outcome;
 use bir_model::record::Record;
-use bir_store::model::{Page, RunFilter, View};
+use bir_store::model::{Page, PutAs, RunFilter, RunRole, View};
 use bir_store::{Options, Store, StoreError};
 use common::Database;
 use sqlx::{Connection, SqliteConnection};
@@ -44,7 +44,13 @@ async fn holds_the_fixture(store: &dyn Store) {
     let other = store.add_tenant("other").await.unwrap();
     let eve = common::person(store, other).await;
     assert_eq!(common::book(store, &eve, &export).await, ["booked"; 5]);
+    // What came with schema 2 is there too.
+    assert_eq!(store.runs_without_scenario(&who, &page).await.unwrap().runs.len(), 1);
+    let new = common::scenario("a\0b", &[(runs[0].id, RunRole::Source)]);
+    let put = store.put_scenario(&who, &new, PutAs::New).await.unwrap().unwrap();
+    assert!(store.runs_without_scenario(&who, &page).await.unwrap().runs.is_empty());
     assert!(store.delete_run(&who, runs[0].id).await.unwrap());
+    assert_eq!(store.scenario(&who, put.id).await.unwrap().unwrap().summary.prompt, "a\0b");
     store.close().await;
 }
 
@@ -72,12 +78,12 @@ async fn postgres_data_of_schema_1_opens() {
         .fetch_one(&mut database.admin)
         .await
         .unwrap();
-    assert_eq!(policies, 10);
+    assert_eq!(policies, 15);
     database.end().await;
 }
 
 fn says_what_to_do(refused: &StoreError) {
-    assert!(matches!(refused, StoreError::Newer { found: 99, known: 1, .. }), "{refused}");
+    assert!(matches!(refused, StoreError::Newer { found: 99, known: 2, .. }), "{refused}");
     let message = refused.to_string();
     assert!(message.contains("schema 99") && message.contains("use the newer bir"), "{message}");
 }
@@ -108,7 +114,7 @@ async fn a_newer_postgres_database_is_refused() {
     says_what_to_do(&bir_store::migrate(&database.owner_url, &database.app).await.unwrap_err());
     database.as_admin("DELETE FROM bir.schema_version").await;
     let older = bir_store::open(&database.app_url, Options::default()).await.unwrap_err();
-    assert!(matches!(older, StoreError::Older { found: 0, known: 1, .. }), "{older}");
+    assert!(matches!(older, StoreError::Older { found: 0, known: 2, .. }), "{older}");
     assert!(older.to_string().contains("bir-hub migrate"), "{older}");
     database.end().await;
 }

@@ -39,7 +39,7 @@ fn view() -> Value {
 }
 
 fn listed(id: &str) -> Value {
-    json!({"scenarioId": id, "state": "ready", "level": "L1", "runs": 2, "lastUsedAt": 60_000, "intent": "Find a room", "prompt": "x"})
+    json!({"id": id, "state": "ready", "level": "L1", "calculatedFrom": 2, "lastUsedAt": 60_000, "intent": "Find a room", "prompt": "x"})
 }
 
 fn entry(id: &str, step: u32, back: Option<&str>) -> Value {

@@ -12,8 +12,8 @@ const PER: u64 = 1_000_000;
 const LONGEST: usize = 1 << 20;
 const MOST: usize = 10_000;
 
-/// Prices by model.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+/// Prices by model. The default has none, and no version.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prices {
     /// Costs that were made with the same version can be compared.

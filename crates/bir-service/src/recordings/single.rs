@@ -9,11 +9,13 @@ use crate::guard::Caller;
 use crate::ingest::{Unfit, book, check, check_change};
 use crate::json;
 use crate::problem::{Code, Problem};
+use crate::scenarios;
 use crate::state::State;
 use axum::body::Body;
 use axum::extract::Path;
 use axum::response::Response;
 use bir_model::record::{EndReason, Finish, HostInfo, Lost, Record, RunStart, ServerInfo, Step, StepType};
+use bir_model::scenario::Begun;
 use bir_model::{Outcome, RunId, StepId, Tier};
 use bir_store::model::{Appended, StepChange, View};
 use http::StatusCode;
@@ -140,7 +142,15 @@ pub(crate) async fn begin(
     }
     let verdicts = book(&state, &caller.view(), &records).await?;
     let status = status_of(verdicts.into_iter().next())?;
-    json::answer(status, &json!({"id": id, "matched": null}))
+    let Some(Record::Run(run)) = records.first() else {
+        return json::answer(status, &Begun { id, matched: None });
+    };
+    // Scenarios are their owner's alone, also where the caller sees others' runs.
+    let own = View { whole_tenant: false, ..caller.view() };
+    match scenarios::ask::of_run(&state, &own, run).await {
+        Some(matched) => json::ok(&Begun { id, matched: Some(matched) }),
+        None => json::answer(status, &Begun { id, matched: None }),
+    }
 }
 
 fn into_step(mut members: Map<String, Value>, run: RunId, now: u64) -> Result<Step, Problem> {

@@ -84,8 +84,9 @@ impl World {
     }
 
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
-        let store = Arc::new(MemoryStore::default());
-        let clock = Arc::new(ManualClock(AtomicU64::new(1_700_000_000_000)));
+        let store = Arc::new(MemoryStore::new().await);
+        // Ahead of the store's own clock, so that only this one decides what has expired.
+        let clock = Arc::new(ManualClock(AtomicU64::new(4_000_000_000_000)));
         let mut settings = Settings::new(HOST.parse().unwrap());
         settings.password_kib = 64;
         settings.version = "0.0.0-test".into();
@@ -136,6 +137,13 @@ impl World {
 
     pub(crate) fn forward(&self, ms: u64) {
         self.clock.0.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    /// What waits on tokio's clock waits no longer. It stands only meanwhile: a store answers from threads of its own.
+    pub(crate) async fn wait(seconds: u64) {
+        tokio::time::pause();
+        tokio::time::advance(std::time::Duration::from_secs(seconds)).await;
+        tokio::time::resume();
     }
 
     pub(crate) async fn raw(&self, request: Request<Body>) -> http::Response<Body> {

@@ -109,6 +109,7 @@ CREATE TABLE executions (
     steps_pinned      BIGINT  NOT NULL DEFAULT 0,
     measured          BOOLEAN NOT NULL DEFAULT FALSE,
     pricing_version   TEXT    NOT NULL DEFAULT '',
+    model             TEXT,
     verdicts          TEXT,
     error             TEXT,
     error_stage       TEXT,

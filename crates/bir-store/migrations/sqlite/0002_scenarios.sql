@@ -109,6 +109,7 @@ CREATE TABLE executions (
     steps_pinned      INTEGER NOT NULL DEFAULT 0,
     measured          INTEGER NOT NULL DEFAULT 0,
     pricing_version   TEXT    NOT NULL DEFAULT '',
+    model             TEXT,
     verdicts          TEXT,
     error             TEXT,
     error_stage       TEXT,

@@ -3,15 +3,15 @@
 use bir_model::record::Record;
 
 /// Times, counts and durations at most: the databases' integers have 63 bits, and sums have to stay below that.
-const MAX_NUMBER: u64 = 1 << 53;
+pub(crate) const MAX_NUMBER: u64 = 1 << 53;
 /// Lost calls or records of one loss at most; sums of them stay far below 63 bits.
 const MAX_LOST: u64 = 1 << 40;
 /// A name (a tool's, a server's, a host's, a reason) in bytes at most.
-const MAX_NAME: usize = 4096;
+pub(crate) const MAX_NAME: usize = 4096;
 /// A project's path in bytes at most.
-const MAX_PATH: usize = 8192;
+pub(crate) const MAX_PATH: usize = 8192;
 /// A payload in bytes at most. The recorder cuts at 64 KiB; this is for what did not come from it.
-const MAX_PAYLOAD: usize = 16 << 20;
+pub(crate) const MAX_PAYLOAD: usize = 16 << 20;
 
 /// Why a record can never be booked.
 pub(crate) fn check(record: &Record) -> Result<(), String> {

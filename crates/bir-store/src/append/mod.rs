@@ -11,8 +11,8 @@
 //!
 //! Nothing fails inside the database because of a record, so one bad record does not cost the others.
 
-mod bulk;
-mod check;
+pub(crate) mod bulk;
+pub(crate) mod check;
 pub(crate) mod plan;
 pub(crate) mod rows;
 

@@ -81,6 +81,13 @@ from! {
     bir_model::TenantId: v => Self::Uuid(Some(v.uuid()));
     bir_model::UserId: v => Self::Uuid(Some(v.uuid()));
     bir_model::TokenId: v => Self::Uuid(Some(v.uuid()));
+    bir_model::ScenarioId: v => Self::Uuid(Some(v.uuid()));
+    bir_model::EditId: v => Self::Uuid(Some(v.uuid()));
+    bir_model::TicketId: v => Self::Uuid(Some(v.uuid()));
+    Option<bir_model::RunId>: v => Self::Uuid(v.map(bir_model::RunId::uuid));
+    Option<bir_model::EditId>: v => Self::Uuid(v.map(bir_model::EditId::uuid));
+    Option<i64>: v => Self::Int(v);
+    Option<u32>: v => Self::Int(v.map(i64::from));
 }
 
 /// `values![a, b, c]`: a list of [`Value`]s.

@@ -2,9 +2,10 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use bir_model::record::{Lost, Record, RunStart, Step, StepType};
+use bir_model::scenario::{Effect, Level, Mark, ScenarioState, StepEdits, Trust};
 use bir_model::{Outcome, RunId, StepId, TenantId, Tier, UserId};
 use bir_store::Store;
-use bir_store::model::{Appended, NewUser, Role, View};
+use bir_store::model::{Appended, NewScenario, NewUser, Role, RunRole, ScenarioStep, View};
 use bir_testkit::postgres::Postgres;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -123,4 +124,36 @@ pub(crate) fn code(verdict: &Appended) -> &str {
 
 pub(crate) async fn book(store: &dyn Store, who: &View, records: &[Record]) -> Vec<String> {
     store.append(who, records).await.unwrap().iter().map(|verdict| code(verdict).to_owned()).collect()
+}
+
+/// A scenario of two steps, ready to be matched.
+pub(crate) fn scenario(prompt: &str, runs: &[(RunId, RunRole)]) -> NewScenario {
+    let step = |index, mark| ScenarioStep {
+        index,
+        server: Some("s".into()),
+        tool: format!("tool{index}"),
+        effect: Effect::Read,
+        reasoning: Some("because".into()),
+        edits: StepEdits { mark, ..StepEdits::default() },
+        recorded_input: Some(r#"{"n":1.0,"nul":"\u0000"}"#.into()),
+        recorded_output: Some(format!("raw\0{index}")),
+    };
+    NewScenario {
+        source_run: runs.first().map(|(run, _)| *run),
+        family: "s/tool0 s/tool1".into(),
+        project: Some("/p".into()),
+        cwd: Some("/p/sub".into()),
+        prompt: prompt.into(),
+        intent: Some("what it does".into()),
+        state: ScenarioState::Ready,
+        reason: None,
+        plan: Some(r#"{"n":1.0}"#.into()),
+        level: Level::L0,
+        level_reason: Some("one run".into()),
+        confidence: Trust::Low,
+        approved: false,
+        calculated_from: 1,
+        steps: vec![step(0, None), step(1, Some(Mark::Calculation))],
+        runs: runs.to_vec(),
+    }
 }

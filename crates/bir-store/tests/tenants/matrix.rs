@@ -6,8 +6,9 @@
 
 use crate::common::{self, Database};
 use bir_model::record::StepType;
+use bir_model::scenario::StepEdits;
 use bir_model::{Outcome, RunId, StepId, TenantId};
-use bir_store::model::{NewToken, Session, TokenKind};
+use bir_store::model::{Match, NewToken, PutAs, RunRole, Session, StepEdit, TokenKind};
 use bir_store::{Options, Store};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row as _};
 
@@ -42,6 +43,17 @@ async fn fill(store: &dyn Store, tenant: TenantId) {
         common::loss(run, 3),
     ];
     assert_eq!(common::book(store, &who, &records).await, ["booked"; 4]);
+    let new = common::scenario("p", &[(run, RunRole::Source)]);
+    let put = store.put_scenario(&who, &new, PutAs::New).await.unwrap().unwrap();
+    let edit = StepEdit {
+        expected_revision: put.revision,
+        after: StepEdits::default(),
+        forced: false,
+        note: None,
+        takes_back: None,
+    };
+    store.edit_step(&who, put.id, 1, &edit).await.unwrap().unwrap();
+    store.issue_ticket(&who, put.id, &Match::default()).await.unwrap().unwrap();
 }
 
 /// How a statement of the hub's role ended.
@@ -285,7 +297,7 @@ async fn no_command_on_any_table_reaches_another_tenant() {
     };
     let tenants = two_tenants(&database).await;
     let found = tables(&mut database.admin, &database.app.clone()).await;
-    assert!(found.iter().filter(|table| table.key.is_some()).count() >= 8, "the catalog was not read");
+    assert!(found.iter().filter(|table| table.key.is_some()).count() >= 13, "the catalog was not read");
     assert_eq!(complaints(&mut database, tenants).await, Vec::<String>::new());
     database.end().await;
 }

@@ -61,7 +61,7 @@ pub(super) async fn list(
 
 /// The id of a scenario in a list.
 pub(super) fn id(item: &Value) -> Option<ScenarioId> {
-    item["scenarioId"].as_str()?.parse().ok()
+    item["id"].as_str()?.parse().ok()
 }
 
 /// One scenario.

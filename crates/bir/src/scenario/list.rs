@@ -21,12 +21,12 @@ const INTENT: usize = 120;
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Listed {
-    scenario_id: ScenarioId,
+    id: ScenarioId,
     state: ScenarioState,
     level: Level,
     /// From so many runs it was calculated.
     #[serde(default)]
-    runs: u32,
+    calculated_from: u32,
     #[serde(default)]
     last_used_at: Option<u64>,
     #[serde(default)]
@@ -68,13 +68,13 @@ fn table(all: &[Listed], zone: &TimeZone) -> Table {
         ("LAST USED", Column::Left),
         ("WHAT", Column::Flexible),
     ]);
-    let ids: Vec<_> = all.iter().map(|listed| listed.scenario_id).collect();
+    let ids: Vec<_> = all.iter().map(|listed| listed.id).collect();
     for (listed, id) in all.iter().zip(find::short(&ids)) {
         table.row(vec![
             paint::name(&id),
             state(listed.state),
             listed.level.to_string(),
-            listed.runs.to_string(),
+            listed.calculated_from.to_string(),
             listed.last_used_at.map_or_else(|| paint::dim("never"), |at| time::minute(at, zone)),
             what(listed),
         ]);
@@ -109,9 +109,9 @@ mod tests {
     #[test]
     fn a_scenario_is_one_line_whatever_is_in_it() {
         let all = [
-            json!({"scenarioId": "scn_01970000-0000-7000-8000-000000000001", "state": "ready", "level": "L1", "runs": 2, "lastUsedAt": 0,
+            json!({"id": "scn_01970000-0000-7000-8000-000000000001", "state": "ready", "level": "L1", "calculatedFrom": 2, "lastUsedAt": 0,
                 "intent": "Book a\nroom in {city}\u{1b}[2J", "prompt": "x"}),
-            json!({"scenarioId": "scn_01970001-0000-7000-8000-000000000001", "state": "unusable", "level": "L0", "runs": 1,
+            json!({"id": "scn_01970001-0000-7000-8000-000000000001", "state": "unusable", "level": "L0", "calculatedFrom": 1,
                 "lastUsedAt": null, "intent": null, "prompt": "count", "reason": "it calls nothing"}),
         ];
         let all: Vec<Listed> = all.iter().map(|item| read(item).unwrap()).collect();

@@ -1,0 +1,291 @@
+//! What became of executions, and what they saved (seed 02 §11).
+//!
+//! A report is booked once under its ticket. `not_steered` and `failed` are samples of what the task costs when the model does it; the others
+//! are rows of the ledger. A failed guard or step takes a level away at once.
+
+use super::calculate::demote;
+use super::{load, scenario_id};
+use crate::guard::Caller;
+use crate::problem::{Code, Problem};
+use crate::query::Params;
+use crate::state::State;
+use crate::{body, json};
+use axum::body::Body;
+use axum::extract::Path;
+use axum::response::Response;
+use bir_calc::book::{Bound, Entry, Sample, ledger};
+use bir_calc::level::Event;
+use bir_model::scenario::{ExecutionBooked, ExecutionReport, Outcome, Saving, Stage, StepVerdict};
+use bir_model::{RunId, ScenarioId, TicketId, TurnTokens, Usd};
+use bir_store::StoreError;
+use bir_store::model::{BaselineSample, Execution, Page, Redeemed, RunRole, View};
+use http::{StatusCode, Uri};
+use serde::Serialize;
+
+/// Executions that a saving is the sum of, the newest, in parts of so many.
+const PART: u32 = 500;
+const PARTS: usize = 20;
+/// Samples of the baseline.
+const SAMPLES: u32 = 500;
+/// The execution that was just booked is among so many newest ones.
+const NEWEST: u32 = 50;
+
+/// Whether a report takes a level away, and what happened.
+pub(crate) fn demotes(report: &ExecutionReport) -> Option<Event> {
+    let own = |stage: Stage| !matches!(stage, Stage::Call | Stage::Derive);
+    if report.steps.iter().any(|step| step.status == StepVerdict::Failed && step.stage.is_none_or(own)) {
+        return Some(Event::StepFailed);
+    }
+    let handed = matches!(report.outcome, Outcome::FellBack | Outcome::Failed);
+    (handed && report.error_stage.is_some_and(own)).then_some(Event::GuardFailed)
+}
+
+/// A decline that cost nothing, of which nobody says that something went wrong.
+fn says_nothing(report: &ExecutionReport) -> bool {
+    let cost = report.derive_cost_usd + report.session_cost_usd + report.fallback_cost_usd;
+    report.outcome.is_baseline()
+        && cost == Usd::ZERO
+        && report.tokens == 0
+        && report.error.is_none()
+        && report.error_stage.is_none()
+        && report.steps.iter().all(|step| step.error.is_none() && step.status != StepVerdict::Failed)
+}
+
+fn fits(report: &ExecutionReport) -> Result<(), Problem> {
+    let costs = [report.derive_cost_usd, report.session_cost_usd, report.fallback_cost_usd];
+    if costs.iter().any(|cost| *cost < Usd::ZERO) {
+        return Err(Problem::new(Code::Invalid, "a cost is less than 0"));
+    }
+    if [report.tokens, report.duration_ms].iter().any(|number| i64::try_from(*number).is_err()) {
+        return Err(Problem::new(Code::Invalid, "`tokens` and `durationMs`: expected numbers below 2^63"));
+    }
+    Ok(())
+}
+
+/// `POST /scenarios/:id/executions`.
+pub(crate) async fn take(
+    axum::extract::State(state): axum::extract::State<State>,
+    caller: Caller,
+    Path(id): Path<String>,
+    body: Body,
+) -> Result<Response, Problem> {
+    let (who, id) = (caller.view(), scenario_id(&id)?);
+    let limits = &state.settings.limits;
+    let bytes = body::read(body, limits.body_bytes, limits.body_idle).await?;
+    let report: ExecutionReport = json::parse(&bytes)?;
+    fits(&report)?;
+    let Some(detail) = state.store.scenario(&who, id).await? else {
+        return Err(Problem::not_found("scenario"));
+    };
+    let booked = |recorded, duplicate, saving| ExecutionBooked { recorded, duplicate, saving };
+    if says_nothing(&report) {
+        state.metrics.executed("nothing", report.outcome);
+        if let Some(ticket) = report.ticket {
+            state.work.settled(&state, &who, ticket, false);
+        }
+        return json::answer(StatusCode::ACCEPTED, &booked(false, false, None));
+    }
+    match state.store.redeem(&who, id, &report).await? {
+        Redeemed::Unknown => Err(Problem::not_found("ticket of this scenario")),
+        Redeemed::Duplicate => {
+            state.metrics.executed("duplicate", report.outcome);
+            json::ok(&booked(false, true, None))
+        }
+        Redeemed::Booked(ticket) => {
+            state.metrics.executed("booked", report.outcome);
+            tracing::info!(
+                target: "executions",
+                scenario = %id,
+                ticket = %ticket,
+                outcome = %report.outcome,
+                planned = report.steps_planned,
+                pinned = report.steps_pinned,
+                measured = report.measured,
+                "an execution was booked"
+            );
+            // The report is booked. What follows is worth a word in the log where it cannot be had, and no second report.
+            if let Err(error) = follow(&state, &who, &detail.summary, ticket, &report).await {
+                tracing::warn!(%error, scenario = %id, "what an execution means could not be noted");
+            }
+            let saving = saving(&state, &who, id).await.inspect_err(|error| {
+                tracing::warn!(%error, scenario = %id, "a saving cannot be told");
+            });
+            json::answer(StatusCode::CREATED, &booked(true, false, saving.ok()))
+        }
+    }
+}
+
+/// What a report means for its run and for the level.
+async fn follow(
+    state: &State,
+    who: &View,
+    row: &bir_store::model::ScenarioSummary,
+    ticket: TicketId,
+    report: &ExecutionReport,
+) -> Result<(), StoreError> {
+    let replayed = !report.outcome.is_baseline();
+    let page = Page { limit: NEWEST, cursor: None };
+    let newest = state.store.executions(who, Some(row.id), &page).await?.executions;
+    let run = newest.into_iter().find(|one| one.id == ticket).and_then(|one| one.run);
+    if let Some(run) = run {
+        let role = if replayed { RunRole::Replayed } else { RunRole::Baseline };
+        match state.store.add_scenario_run(who, row.id, run, role).await {
+            Ok(_) | Err(StoreError::Taken { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    state.work.settled(state, who, ticket, !replayed);
+    if let Some(event) = demotes(report) {
+        let why = match event {
+            Event::StepFailed => "a step of its own logic failed",
+            _ => "a guard failed",
+        };
+        demote(state, who, row, event, why).await?;
+    }
+    Ok(())
+}
+
+/// A turn that the model did by itself, as its run tells it.
+fn of_run(state: &State, run: &bir_store::model::ScenarioRun) -> Option<Sample> {
+    let turn: TurnTokens = serde_json::from_value(run.metrics.clone()?).ok()?;
+    let model = turn.models.iter().max_by_key(|(_, tokens)| tokens.output_tokens)?.0.clone();
+    let cost = state.prices.cost(&turn, Bound::Least);
+    Some(Sample {
+        at: run.started_at,
+        model,
+        usd: cost.unwrap_or_default(),
+        tokens: turn.totals.all_input().saturating_add(turn.totals.output_tokens),
+        duration_ms: run.ended_at?.saturating_sub(run.started_at),
+        pricing_version: state.prices.version.clone(),
+        measured: cost.is_some(),
+    })
+}
+
+fn of_execution(execution: &Execution) -> Option<Sample> {
+    let report = &execution.report;
+    Some(Sample {
+        at: execution.claimed_at,
+        model: report.model.clone()?,
+        usd: report.session_cost_usd,
+        tokens: report.tokens,
+        duration_ms: report.duration_ms,
+        pricing_version: report.pricing_version.clone(),
+        measured: report.measured,
+    })
+}
+
+/// What a scenario saved, at least.
+async fn saving(state: &State, who: &View, id: ScenarioId) -> Result<Saving, StoreError> {
+    let samples = state.store.baseline(who, id, SAMPLES).await?;
+    let samples: Vec<Sample> = samples
+        .iter()
+        .filter_map(|sample| match sample {
+            BaselineSample::Run(run) => of_run(state, run),
+            BaselineSample::Execution(execution) => of_execution(execution),
+        })
+        .collect();
+    let (mut entries, mut cursor) = (Vec::new(), None);
+    for _ in 0..PARTS {
+        let part = state.store.executions(who, Some(id), &Page { limit: PART, cursor }).await?;
+        entries.extend(part.executions.into_iter().map(|one| Entry {
+            outcome: one.report.outcome,
+            model: one.report.model,
+            derive_usd: one.report.derive_cost_usd,
+            session_usd: one.report.session_cost_usd,
+            fallback_usd: one.report.fallback_cost_usd,
+            tokens: one.report.tokens,
+            duration_ms: one.report.duration_ms,
+            measured: one.report.measured,
+            pricing_version: one.report.pricing_version,
+        }));
+        cursor = part.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Ok(ledger(&samples, &entries, &state.prices.version))
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Told {
+    execution_id: TicketId,
+    run_id: Option<RunId>,
+    issued_at: u64,
+    claimed_at: u64,
+    #[serde(flatten)]
+    report: ExecutionReport,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Ledger {
+    executions: Vec<Told>,
+    next: Option<String>,
+    saving: Saving,
+}
+
+/// `GET /scenarios/:id/executions`.
+pub(crate) async fn list(
+    axum::extract::State(state): axum::extract::State<State>,
+    caller: Caller,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    let (who, id) = (caller.view(), scenario_id(&id)?);
+    let mut params = Params::of(&uri)?;
+    let page = params.page()?;
+    params.end()?;
+    load::there(&state, &who, id).await?;
+    let found = state.store.executions(&who, Some(id), &page).await?;
+    let told = |one: Execution| Told {
+        execution_id: one.id,
+        run_id: one.run,
+        issued_at: one.issued_at,
+        claimed_at: one.claimed_at,
+        report: one.report,
+    };
+    let executions = found.executions.into_iter().map(told).collect();
+    json::ok(&Ledger { executions, next: found.next, saving: saving(&state, &who, id).await? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn report(more: serde_json::Value) -> ExecutionReport {
+        let mut report = json!({"outcome": "fell_back"});
+        report.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        serde_json::from_value(report).unwrap()
+    }
+
+    #[test]
+    fn its_own_logic_takes_a_level_away_and_the_world_does_not() {
+        let failed = |stage: &str| json!({"steps": [{"stepIndex": 0, "status": "failed", "stage": stage}]});
+        assert_eq!(demotes(&report(failed("input_logic"))), Some(Event::StepFailed));
+        assert_eq!(demotes(&report(failed("output_logic"))), Some(Event::StepFailed));
+        assert_eq!(demotes(&report(failed("call"))), None);
+        let skipped = json!({"steps": [{"stepIndex": 0, "status": "skipped", "stage": "call"}]});
+        assert_eq!(demotes(&report(skipped)), None);
+        assert_eq!(demotes(&report(json!({"errorStage": "input_logic"}))), Some(Event::GuardFailed));
+        assert_eq!(demotes(&report(json!({"errorStage": "call"}))), None);
+        assert_eq!(demotes(&report(json!({"outcome": "steered_full"}))), None);
+        assert_eq!(demotes(&report(json!({"outcome": "not_steered"}))), None);
+    }
+
+    #[test]
+    fn a_decline_without_cost_and_error_says_nothing() {
+        let declined = |more: serde_json::Value| {
+            let mut all = json!({"outcome": "not_steered"});
+            all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            report(all)
+        };
+        assert!(says_nothing(&declined(json!({}))));
+        assert!(says_nothing(&declined(json!({"outcome": "failed", "durationMs": 5}))));
+        assert!(!says_nothing(&declined(json!({"sessionCostUsd": "0.01"}))));
+        assert!(!says_nothing(&declined(json!({"error": "boom"}))));
+        assert!(!says_nothing(&declined(json!({"tokens": 5}))));
+        assert!(!says_nothing(&declined(json!({"outcome": "steered_full"}))));
+    }
+}

@@ -1,0 +1,228 @@
+//! Tickets, what was executed under them, and what the model costs without.
+
+use super::{Part, Query, again, columns, limits, newest, owned};
+use crate::StoreError;
+use crate::append::Undone;
+use crate::cursor::{Cursor, List};
+use crate::model::{BaselineSample, Execution, ExecutionPage, Match, Page, Redeemed, Ticket, View};
+use crate::people::now;
+use crate::sql::{Db, TenantTx, Value, values};
+use bir_model::scenario::{ExecutionReport, Level, Mode, Stage};
+use bir_model::{ScenarioId, TicketId};
+
+/// Samples of a baseline at most.
+const MAX_SAMPLES: u32 = 500;
+
+pub(crate) async fn issue(
+    db: &Db,
+    who: &View,
+    id: ScenarioId,
+    matched: &Match,
+) -> Result<Option<Ticket>, StoreError> {
+    limits::payload("prompt", matched.prompt.as_deref())?;
+    again!(issue_once(db, who, id, matched))
+}
+
+async fn issue_once(db: &Db, who: &View, id: ScenarioId, matched: &Match) -> Result<Option<Ticket>, Undone> {
+    let mut tx = db.write(who.tenant).await?;
+    // Counting locks the scenario, so that it is not deleted in between.
+    let sql = "UPDATE scenarios SET iterations = iterations + 1
+               WHERE tenant_id = $1 AND id = $2 AND user_id = $3 AND state = 'ready' RETURNING iterations";
+    let Some(row) = tx.row(sql, values![who.tenant, id, who.user]).await? else { return Ok(None) };
+    let ticket = Ticket { id: TicketId::new(), matches: row.number(0)? };
+    let sql = "INSERT INTO executions (tenant_id, id, scenario_id, user_id, run_id, issued_at, prompt)
+               VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let values = values![who.tenant, ticket.id, id, who.user, matched.run, now(), &matched.prompt];
+    tx.run(sql, values).await?;
+    tx.commit().await?;
+    Ok(Some(ticket))
+}
+
+pub(crate) async fn redeem(
+    db: &Db,
+    who: &View,
+    id: ScenarioId,
+    report: &ExecutionReport,
+) -> Result<Redeemed, StoreError> {
+    limits::report(report)?;
+    again!(redeem_once(db, who, id, report))
+}
+
+/// The values of a report; those before are tenant, id, scenario, owner and the time.
+fn told(
+    who: &View,
+    ticket: TicketId,
+    id: ScenarioId,
+    report: &ExecutionReport,
+) -> Result<Vec<Value>, Undone> {
+    let verdicts = serde_json::to_string(&report.steps);
+    let verdicts = verdicts.map_err(|e| StoreError::Failed(format!("a value is no JSON: {e}")))?;
+    Ok(values![
+        who.tenant,
+        ticket,
+        id,
+        who.user,
+        now(),
+        &report.prompt,
+        report.outcome.as_str(),
+        report.mode.map(Mode::as_str),
+        report.level.map(Level::as_str),
+        report.derive_cost_usd.to_string(),
+        report.session_cost_usd.to_string(),
+        report.fallback_cost_usd.to_string(),
+        report.tokens,
+        report.duration_ms,
+        report.steps_planned,
+        report.steps_pinned,
+        report.measured,
+        &report.pricing_version,
+        verdicts,
+        &report.error,
+        report.error_stage.map(Stage::as_str),
+        report.error_step_index,
+        &report.error_tool_name,
+        &report.model,
+    ])
+}
+
+/// The columns of [`told`] from `$7` on; `$6` is the prompt.
+const TOLD: [&str; 18] = [
+    "outcome",
+    "mode",
+    "level",
+    "derive_cost_usd",
+    "session_cost_usd",
+    "fallback_cost_usd",
+    "tokens",
+    "duration_ms",
+    "steps_planned",
+    "steps_pinned",
+    "measured",
+    "pricing_version",
+    "verdicts",
+    "error",
+    "error_stage",
+    "error_step",
+    "error_tool",
+    "model",
+];
+
+async fn redeem_once(
+    db: &Db,
+    who: &View,
+    id: ScenarioId,
+    report: &ExecutionReport,
+) -> Result<Redeemed, Undone> {
+    let mut tx = db.write(who.tenant).await?;
+    let Some(ticket) = report.ticket else { return book(tx, who, id, report).await };
+    // Of two at once the second waits for the first, and then finds no ticket that is open.
+    let set: Vec<String> =
+        TOLD.iter().enumerate().map(|(at, column)| format!("{column} = ${}", at + 7)).collect();
+    let sql = format!(
+        "UPDATE executions SET claimed_at = $5, prompt = COALESCE($6, prompt), {}
+         WHERE tenant_id = $1 AND id = $2 AND scenario_id = $3 AND user_id = $4 AND claimed_at IS NULL",
+        set.join(", ")
+    );
+    if tx.run(sql, told(who, ticket, id, report)?).await? > 0 {
+        tx.commit().await?;
+        return Ok(Redeemed::Booked(ticket));
+    }
+    let sql =
+        "SELECT id FROM executions WHERE tenant_id = $1 AND id = $2 AND scenario_id = $3 AND user_id = $4
+                   AND claimed_at IS NOT NULL";
+    let found = tx.row(sql, values![who.tenant, ticket, id, who.user]).await?;
+    Ok(if found.is_some() { Redeemed::Duplicate } else { Redeemed::Unknown })
+}
+
+/// An execution without a ticket.
+async fn book(
+    mut tx: TenantTx,
+    who: &View,
+    id: ScenarioId,
+    report: &ExecutionReport,
+) -> Result<Redeemed, Undone> {
+    if super::locked(&mut tx, who, id).await?.is_none() {
+        return Ok(Redeemed::Unknown);
+    }
+    let ticket = TicketId::new();
+    let places = crate::sql::placeholders(7, TOLD.len());
+    let sql = format!(
+        "INSERT INTO executions (tenant_id, id, scenario_id, user_id, issued_at, claimed_at, prompt, {})
+         VALUES ($1, $2, $3, $4, $5, $5, $6, {places})",
+        TOLD.join(", ")
+    );
+    tx.run(sql, told(who, ticket, id, report)?).await?;
+    tx.commit().await?;
+    Ok(Redeemed::Booked(ticket))
+}
+
+pub(crate) fn list_query(who: &View, id: Option<ScenarioId>, after: Option<Cursor>, limit: u32) -> Query {
+    let (column, value) = match id {
+        Some(id) => ("scenario_id", Value::from(id)),
+        None => ("user_id", Value::from(who.user)),
+    };
+    let sql = format!(
+        "SELECT {} FROM executions e WHERE e.tenant_id = $1 AND e.{column} = $2 AND e.claimed_at IS NOT NULL",
+        columns::EXECUTION
+    );
+    newest((sql, vec![who.tenant.into(), value]), "e.claimed_at", "e.id", after, limit)
+}
+
+pub(crate) async fn list(
+    tx: &mut TenantTx,
+    who: &View,
+    id: Option<ScenarioId>,
+    page: &Page,
+) -> Result<ExecutionPage, StoreError> {
+    let part = Part::of(List::Executions, page)?;
+    if let Some(id) = id
+        && !owned(tx, who, id).await?
+    {
+        return Ok(ExecutionPage { executions: Vec::new(), next: None });
+    }
+    let (sql, values) = list_query(who, id, part.after, part.limit + 1);
+    let rows = tx.rows(sql, values).await?;
+    let (executions, next) = part.cut(&rows, columns::execution, |one| (one.claimed_at, one.id.uuid()))?;
+    Ok(ExecutionPage { executions, next })
+}
+
+/// Executions that the model did by itself. The words stand in the text, so that the index of just these is used.
+pub(crate) fn baseline_query(who: &View, id: ScenarioId, limit: u32) -> Query {
+    let sql = format!(
+        "SELECT {} FROM executions e WHERE e.tenant_id = $1 AND e.scenario_id = $2
+           AND e.outcome IN ('not_steered', 'failed')",
+        columns::EXECUTION
+    );
+    newest((sql, values![who.tenant, id]), "e.claimed_at", "e.id", None, limit)
+}
+
+pub(crate) async fn baseline(
+    tx: &mut TenantTx,
+    who: &View,
+    id: ScenarioId,
+    limit: u32,
+) -> Result<Vec<BaselineSample>, StoreError> {
+    let limit = limit.clamp(1, MAX_SAMPLES);
+    if !owned(tx, who, id).await? {
+        return Ok(Vec::new());
+    }
+    let (sql, values) = baseline_query(who, id, limit);
+    let rows = tx.rows(sql, values).await?;
+    let executions = rows.iter().map(columns::execution).collect::<Result<Vec<Execution>, _>>()?;
+    let sql = format!(
+        "SELECT {} FROM scenario_runs x LEFT JOIN runs r ON r.tenant_id = $1 AND r.id = x.run_id
+         WHERE x.tenant_id = $1 AND x.scenario_id = $2 AND x.role <> 'replayed' AND NOT EXISTS (
+             SELECT 1 FROM executions e WHERE e.tenant_id = $1 AND e.scenario_id = $2 AND e.run_id = x.run_id
+                 AND e.outcome IN ('not_steered', 'failed'))",
+        columns::RUN
+    );
+    let (sql, values) = newest((sql, values![who.tenant, id]), "x.started_at", "x.run_id", None, limit);
+    let rows = tx.rows(sql, values).await?;
+    let runs = rows.iter().map(columns::run).collect::<Result<Vec<_>, _>>()?;
+    let mut samples: Vec<(u64, BaselineSample)> =
+        executions.into_iter().map(|e| (e.issued_at, BaselineSample::Execution(Box::new(e)))).collect();
+    samples.extend(runs.into_iter().map(|run| (run.started_at, BaselineSample::Run(run))));
+    samples.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+    samples.truncate(limit as usize);
+    Ok(samples.into_iter().map(|(_, sample)| sample).collect())
+}
