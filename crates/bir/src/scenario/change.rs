@@ -82,7 +82,7 @@ pub(super) async fn edit(home: &Home, args: &EditArgs) -> Result<(), CommandErro
     let edit = &saved.edit;
     let problems = match saved.report.problems.as_slice() {
         [] => String::new(),
-        _ => format!("\nsaved in spite of {}", report::page(&saved.report).trim_end()),
+        _ => format!("\nsaved in spite of {}", report::plain(&saved.report)),
     };
     say(format_args!(
         "step {} is changed; the scenario has revision {}\ntake it back with: bir scenario undo {id} --edit {}{problems}",

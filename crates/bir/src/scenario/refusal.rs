@@ -45,7 +45,7 @@ pub(super) fn said(e: HubError) -> CommandError {
             "undo_refused" => "the change was not taken back",
             _ => "nothing was saved",
         };
-        return CommandError::failed(format!("{what}: {}", report::page(&report).trim_end()));
+        return CommandError::failed(format!("{what}: {}", report::plain(&report)));
     }
     match (words(&problem.code), e.status()) {
         (Some(words), _) => CommandError::failed(words),

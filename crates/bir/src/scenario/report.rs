@@ -28,6 +28,11 @@ pub(super) fn page(report: &EditReport) -> String {
     page
 }
 
+/// The report without colours, for stderr.
+pub(super) fn plain(report: &EditReport) -> String {
+    console::strip_ansi_codes(page(report).trim_end()).into_owned()
+}
+
 /// Who has frozen the step afterwards.
 fn frozen(mark: Option<Mark>) -> String {
     match mark {
@@ -125,7 +130,9 @@ mod tests {
     use serde_json::json;
 
     fn shown(report: Value) -> String {
-        console::strip_ansi_codes(&page(&serde_json::from_value(report).unwrap())).into_owned()
+        let report = serde_json::from_value(report).unwrap();
+        assert!(!plain(&report).contains('\u{1b}'));
+        console::strip_ansi_codes(&page(&report)).into_owned()
     }
 
     #[test]

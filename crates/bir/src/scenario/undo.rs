@@ -57,7 +57,7 @@ pub(super) async fn run(home: &Home, args: &UndoArgs) -> Result<(), CommandError
     let undone: Edited = api::read(&answer)?;
     let problems = match undone.report.problems.as_slice() {
         [] => String::new(),
-        _ => format!("\nundone in spite of {}", report::page(&undone.report).trim_end()),
+        _ => format!("\nundone in spite of {}", report::plain(&undone.report)),
     };
     say(format_args!(
         "{edit} of step {} is taken back; the scenario has revision {}\nredo it with: bir scenario undo {id} --edit {}{problems}",
