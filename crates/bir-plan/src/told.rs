@@ -15,8 +15,11 @@ const DEEPEST: usize = 16;
 /// Where a value of a step's input comes from.
 #[must_use]
 pub fn source(scenario: &Scenario, step: usize, expr: &Expr) -> String {
-    let text = Teller { scenario, step, depth: 0 }.tell(expr);
-    cut(&text, LONGEST)
+    match expr {
+        // Its value stands beside it wherever it is shown.
+        Expr::Const(_) => "a constant".into(),
+        _ => cut(&Teller { scenario, step, depth: 0 }.tell(expr), LONGEST),
+    }
 }
 
 fn cut(text: &str, most: usize) -> String {
@@ -61,7 +64,7 @@ impl Teller<'_> {
         let inner = Self { depth: self.depth + 1, ..self };
         let tell = |expr: &Expr| inner.tell(expr);
         match expr {
-            Expr::Const(value) => format!("constant {}", constant(value)),
+            Expr::Const(value) => format!("the constant {}", constant(value)),
             Expr::Param(name) => format!("parameter {name}"),
             Expr::Kept(key) => inner.kept(key),
             Expr::Result(path) => of(path, &format!("the result of step {}", self.step)),
@@ -207,7 +210,7 @@ mod tests {
             {"server": "h", "tool": "book", "effect": "write", "input": {"object": []}, "keeps": []}]}))
         .unwrap();
         let table = [
-            (json!({"const": "EUR"}), "constant \"EUR\""),
+            (json!({"const": "EUR"}), "a constant"),
             (json!({"param": "city"}), "parameter city"),
             (
                 json!({"kept": "s0_id"}),
@@ -245,7 +248,7 @@ mod tests {
         let scenario = Scenario { prompt: String::new(), params: Vec::new(), steps: Vec::new(), runs: 1 };
         let deep = (0..200).fold(Expr::Param("x".into()), |of, _| Expr::Len(Box::new(of)));
         assert!(source(&scenario, 0, &deep).contains('…'));
-        let long = Expr::Const("é".repeat(1_000).into());
-        assert_eq!(source(&scenario, 0, &long).chars().count(), "constant ".len() + CONSTANT + 1);
+        let long = Expr::Concat(vec![Expr::Const("é".repeat(1_000).into()); 9]);
+        assert_eq!(source(&scenario, 0, &long).chars().count(), LONGEST + 1);
     }
 }

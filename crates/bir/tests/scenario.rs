@@ -120,9 +120,9 @@ fn a_scenario_is_shown_as_its_chain() {
 
     0 mcp__hotels__search  reads  medium
       find it
-      city = \"Rome\"  ← parameter city, medium, 1 other explanation has to agree
+      city = \"Rome\"  ← parameter city, medium, another explanation has to agree
       limit = 5  ← a constant, low
-      token␛[2J  ← nothing explains it, nothing explains it
+      token␛[2J  ← nothing explains it
 
     1 mcp__hotels__search  reads  medium
 "

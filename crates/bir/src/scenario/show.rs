@@ -231,18 +231,16 @@ fn leaves(step: &StepView) -> String {
         let value = value.map(|value| format!(" = {}", values::short(value, VALUE))).unwrap_or_default();
         let others = match leaf.others {
             0 => String::new(),
-            n => format!(
-                ", {} has to agree",
-                size::count(n.into(), "other explanation").replace("explanations has", "explanations have")
-            ),
+            1 => ", another explanation has to agree".into(),
+            n => format!(", {n} other explanations have to agree"),
         };
-        let _ = writeln!(
-            page,
-            "{INDENT}{label}{value}  {} {}, {}{others}",
-            paint::dim("←"),
-            origin(leaf),
-            trust(leaf.confidence)
-        );
+        // What nothing explains is trusted as little.
+        let how = if leaf.confidence == Trust::None {
+            String::new()
+        } else {
+            format!(", {}", trust(leaf.confidence))
+        };
+        let _ = writeln!(page, "{INDENT}{label}{value}  {} {}{how}{others}", paint::dim("←"), origin(leaf));
     }
     page
 }
