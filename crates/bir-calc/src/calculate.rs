@@ -129,14 +129,15 @@ impl Borrow<Trace> for Recorded {
 }
 
 /// Calculates a scenario. The first run is its pattern, further ones confirm it; those that cannot be used are left out. `body_ms`: how long one
-/// emitted body may take (`BIR_LOGIC_TIMEOUT_MS`).
+/// emitted body may take (`BIR_LOGIC_TIMEOUT_MS`). Without a sandbox the emitted bodies are not compared with the plan: only edited ones are ever
+/// evaluated, and nothing can be edited where there is none.
 ///
 /// # Errors
 ///
 /// [`Unusable`], also when `budget` is over.
-pub fn calculate(
+pub fn calculate<'s>(
     runs: Vec<Recorded>,
-    sandbox: &Sandbox,
+    sandbox: impl Into<Option<&'s Sandbox>>,
     body_ms: u64,
     budget: Duration,
 ) -> Result<Calculated, Unusable> {
@@ -161,8 +162,10 @@ pub fn calculate(
     }
     others.extend(runs.iter().enumerate().filter(|(n, _)| !agreeing.contains(n)).map(|(_, run)| run.run));
     let stored = stored(&runs, &found, &agreeing)?;
-    let logic = Logic::new(sandbox, body_ms, until.saturating_duration_since(Instant::now()));
-    agrees(&stored, logic)?;
+    if let Some(sandbox) = sandbox.into() {
+        let logic = Logic::new(sandbox, body_ms, until.saturating_duration_since(Instant::now()));
+        agrees(&stored, logic)?;
+    }
     let standing = Standing::new(u32::try_from(agreeing.len()).unwrap_or(u32::MAX));
     let agreeing = agreeing.iter().filter_map(|n| runs.get(*n)).map(|run| run.run).collect();
     Ok(Calculated { stored, agreeing, others, standing })
@@ -202,6 +205,9 @@ fn infer(runs: &Arc<Vec<Recorded>>, until: Instant) -> Result<Calculation, Unusa
     let over = || unusable(Code::Budget, "the calculation took longer than it may");
     if ABANDONED.load(Ordering::Acquire) >= MOST_ABANDONED {
         return Err(unusable(Code::Busy, "earlier calculations have not ended yet; try again later"));
+    }
+    if until <= Instant::now() {
+        return Err(over());
     }
     let (tell, told) = sync_channel(1);
     // 0 running, 1 left alone, 2 ended: whoever comes second settles the count.
@@ -247,7 +253,8 @@ fn stored(runs: &[Recorded], found: &Calculation, agreeing: &[usize]) -> Result<
         }
     }
     if let Some(path) = plan.steps.first().and_then(|step| unexplained(&step.input)) {
-        let why = format!("nothing explains `{path}` of the first call, `{}`", plan.steps[0].tool);
+        let what = if path.is_empty() { "the input".to_owned() } else { format!("`{path}`") };
+        let why = format!("nothing explains {what} of the first call, `{}`", plan.steps[0].tool);
         return Err(unusable(Code::UnexplainedStart, why));
     }
     let steps =
@@ -286,11 +293,23 @@ fn stored(runs: &[Recorded], found: &Calculation, agreeing: &[usize]) -> Result<
 /// What a scenario calls, in order.
 #[must_use]
 pub fn family(plan: &Scenario) -> String {
-    let name = |server: Option<&str>, tool: &str| match server {
+    joined(plan.steps.iter().map(|step| (step.server.as_deref(), step.tool.as_str())))
+}
+
+fn joined<'a>(tools: impl Iterator<Item = (Option<&'a str>, &'a str)>) -> String {
+    let name = |(server, tool): (Option<&str>, &str)| match server {
         Some(server) => format!("{server}/{tool}"),
         None => tool.to_owned(),
     };
-    plan.steps.iter().map(|step| name(step.server.as_deref(), &step.tool)).collect::<Vec<_>>().join(" > ")
+    tools.map(name).collect::<Vec<_>>().join(" > ")
+}
+
+impl Recorded {
+    /// What the run called, in order: runs of one family may be runs of one scenario.
+    #[must_use]
+    pub fn family(&self) -> String {
+        joined(self.trace.calls.iter().map(|call| (call.server.as_deref(), call.tool.as_str())))
+    }
 }
 
 /// A prompt with its words that are parameters; none: which words they are is not known for sure.

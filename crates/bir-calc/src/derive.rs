@@ -6,7 +6,7 @@
 use crate::stored::Stored;
 use bir_entity::{Clock, Vocabulary};
 use bir_match::decide::{Decision, Evidence, READS};
-use bir_match::{Answer, Matcher};
+use bir_match::{Answer, Matcher, Veto};
 use bir_model::Usd;
 use bir_model::scenario::Derived;
 use bir_plan::param::{Param, Reading, Role};
@@ -43,7 +43,7 @@ pub fn of_answer(stored: &Stored, answer: &Answer) -> Derived {
         );
     }
     if let Some(veto) = answer.veto {
-        return nothing(stored, &format!("a value of the prompt could be something else ({veto:?})"));
+        return nothing(stored, veto_said(veto));
     }
     if answer.decide(READS, Evidence::default()) == Decision::Decline {
         return nothing(stored, "the prompt may as well ask for something else");
@@ -55,6 +55,19 @@ pub fn of_answer(stored: &Stored, answer: &Answer) -> Derived {
         }
     }
     assemble(stored, found, &answer.missing)
+}
+
+/// What speaks against a value, in words.
+fn veto_said(veto: Veto) -> &'static str {
+    match veto {
+        Veto::Word(_) => {
+            "a word inside of what would be a value excludes, compares, adds to or points away from what was recorded"
+        }
+        Veto::Typed => "what would be a value mentions something of a kind that no recorded value mentions",
+        Veto::Fixed => "what would be a value holds a word that belongs to the task",
+        Veto::Divided => "a sign divides what would be a value",
+        _ => "what would be a value is like none that was recorded",
+    }
 }
 
 /// The prompt of the recording itself: its words are what they were, its days are those of today.

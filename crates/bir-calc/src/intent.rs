@@ -136,7 +136,7 @@ mod tests {
             let at = prompt.find(word).unwrap();
             Param {
                 name: (*name).into(),
-                spans: vec![at..at + word.len()],
+                spans: std::iter::once(at..at + word.len()).collect(),
                 reading: Reading::Text,
                 role: Role::Target,
                 sample: Value::from(*word),
@@ -176,6 +176,6 @@ mod tests {
             &[("city", "Rome")],
         );
         let said = description(&plan, &plan.params[0]);
-        assert_eq!(said, "words of the prompt, as in “find me a cheap room in Rome for the next week or”");
+        assert_eq!(said, "words of the prompt, as in “me a cheap room in Rome for the next week or”");
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! What was counted before a level was taken away counts no longer; to go up again takes new evidence.
 
-use bir_model::scenario::{Level, Mark};
+use bir_model::scenario::{Act, Level, Mark};
 use bir_plan::effect::Effect;
 use bir_plan::template::Confidence;
 use serde::{Deserialize, Serialize};
@@ -126,17 +126,6 @@ impl Standing {
             Level::L3 => "its owner has allowed everything",
         }
     }
-}
-
-/// What is done with a step of a scenario that runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Act {
-    /// It is carried out.
-    Run,
-    /// The model is shown its input, and calls by itself.
-    Steer,
-    /// The task is handed over before it.
-    HandOver,
 }
 
 /// What is done with a step. An edited step is as sure as its owner is: its confidence is that of a person's word, and the level decides.

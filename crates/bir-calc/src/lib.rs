@@ -5,6 +5,7 @@
 //!  rows of a run ─ trace ─▶ Recorded… ─ calculate ─▶ Stored ─┬─ payload ─▶ the JSON of a match
 //!                                                            ├─ derive ──▶ values of the parameters for a prompt
 //!                                                            ├─ rehearse ▶ what would run, against what was recorded
+//!                                                            ├─ predict ─▶ whether it foretold what a model did by itself
 //!                                                            └─ edit ────▶ what a change by hand would do; undo
 //!  evidence ─ level ─▶ how far it runs by itself      measured turns ─ book ─▶ what it saved, at least
 //! ```
@@ -19,8 +20,10 @@ pub mod edit;
 mod intent;
 pub mod level;
 mod logic;
+mod parts;
 pub mod payload;
 mod play;
+pub mod predict;
 pub mod rehearse;
 pub mod stored;
 pub mod trace;

@@ -102,8 +102,8 @@ pub fn matched(
         similarity,
         execution_ticket: ticket.filter(|_| scenario.is_some()),
         scenario: scenario.map(|(_, stored, revision)| stored.payload(revision)),
-        iterations,
         derived: None,
+        iterations,
         decision: None,
         why: None,
     }

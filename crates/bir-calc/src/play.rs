@@ -105,7 +105,7 @@ impl<'a> Player<'a> {
     }
 
     /// Why a frozen step is not carried out.
-    fn mark(&self, step: usize) -> Option<HandOver> {
+    pub(crate) fn mark(&self, step: usize) -> Option<HandOver> {
         match self.edit(step)?.mark? {
             Mark::ByHand => {
                 Some(hand_over(step, Stage::Input, "frozen", "its owner has frozen this step".into()))

@@ -3,6 +3,7 @@
 
 use crate::compare::differences;
 use crate::derive::{derive, recorded};
+use crate::level::act;
 use crate::logic::Logic;
 use crate::play::{Played, Player};
 use crate::stored::Stored;
@@ -53,7 +54,7 @@ pub fn rehearse(stored: &Stored, values: Values<'_>, logic: Option<Logic<'_>>) -
 }
 
 fn told(stored: &Stored, n: usize, step: &Played) -> Option<ReplayedStep> {
-    let recorded = stored.steps.get(n)?;
+    let (recorded, plan) = (stored.steps.get(n)?, stored.plan.steps.get(n)?);
     let input = step.input.as_ref().ok();
     let differs = input.map(|input| differences(&recorded.recorded_input, input)).unwrap_or_default();
     Some(ReplayedStep {
@@ -63,6 +64,13 @@ fn told(stored: &Stored, n: usize, step: &Played) -> Option<ReplayedStep> {
         equal: input.is_some() && differs.is_empty(),
         differs,
         by: step.by,
+        act: act(
+            stored.level,
+            plan.effect,
+            plan.confidence(),
+            recorded.edits.mark,
+            recorded.edits.input_logic.is_some(),
+        ),
         hand_over: step.input.as_ref().err().or(step.output.as_ref().err()).cloned(),
     })
 }

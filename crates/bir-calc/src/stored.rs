@@ -1,5 +1,6 @@
 //! What is kept of a calculated scenario: everything that a match, a derivation, a dry replay and an edit need, also when its runs are gone.
 
+use crate::parts::any_part;
 use bir_entity::Clock;
 use bir_match::Known;
 use bir_model::scenario::{self as model, Level, Mark, StepEdits};
@@ -212,17 +213,11 @@ impl Stored {
 
     /// Whether some expression reads the clock.
     fn reads_clock(&self) -> bool {
-        // Expressions are data: as JSON, one that reads the clock has this member.
-        fn has(value: &Value) -> bool {
-            match value {
-                Value::Object(members) => {
-                    members.iter().any(|(name, value)| (name == "clock" && value.is_string()) || has(value))
-                }
-                Value::Array(elements) => elements.iter().any(has),
-                _ => false,
-            }
-        }
-        self.plan.steps.iter().any(|step| serde_json::to_value(step).is_ok_and(|step| has(&step)))
+        let clock = |expr: &Expr| any_part(expr, &|name, _| name == "clock");
+        self.plan.steps.iter().any(|step| {
+            step.input.leaves().iter().any(|(_, leaf)| clock(&leaf.expr))
+                || step.keeps.iter().any(|keep| clock(&keep.expr))
+        })
     }
 }
 

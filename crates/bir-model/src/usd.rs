@@ -1,3 +1,4 @@
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::iter::Sum;
@@ -122,25 +123,39 @@ impl Serialize for Usd {
 
 impl<'de> Deserialize<'de> for Usd {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Said {
-            Text(String),
-            Whole(i64),
-            Number(f64),
+        d.deserialize_any(Said)
+    }
+}
+
+/// An amount as it may be written.
+struct Said;
+
+impl Visitor<'_> for Said {
+    type Value = Usd;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{UsdError}")
+    }
+
+    // What is none is not repeated: it may be anything.
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Usd, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, whole: u64) -> Result<Usd, E> {
+        Ok(Usd(i128::from(whole) * Usd::UNIT))
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, whole: i64) -> Result<Usd, E> {
+        Ok(Usd(i128::from(whole) * Usd::UNIT))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Usd, E> {
+        if !number.is_finite() || number.abs() >= 1e12 {
+            return Err(E::custom(UsdError));
         }
-        let said = Said::deserialize(d).map_err(|_| serde::de::Error::custom(UsdError))?;
-        let read = match said {
-            Said::Text(text) => text.parse(),
-            Said::Whole(whole) => Ok(Self(i128::from(whole) * Self::UNIT)),
-            // The shortest digits that mean this number, those that it was written with; what a sum of doubles left behind the twelfth
-            // decimal is none of anybody's money.
-            Said::Number(number) if number.is_finite() && number.abs() < 1e12 => {
-                format!("{number:.12}").parse()
-            }
-            Said::Number(_) => Err(UsdError),
-        };
-        read.map_err(serde::de::Error::custom)
+        // What a sum of doubles left behind the twelfth decimal is nobody's money.
+        format!("{number:.12}").parse().map_err(E::custom)
     }
 }
 

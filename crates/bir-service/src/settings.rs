@@ -51,6 +51,8 @@ pub struct ScenarioLimits {
     pub queue: usize,
     /// Between two rounds that look for runs without a scenario: 10 min.
     pub round: Duration,
+    /// A run that something matched is calculated when it is told what became of the execution, else so long after its end: 10 s.
+    pub ticket: Duration,
     /// Calls of a run that is calculated: 1,000.
     pub calls: u32,
     /// Bytes of the inputs and outputs of a run that is calculated: 32 MiB.
@@ -77,6 +79,7 @@ impl Default for ScenarioLimits {
             calculation: Duration::from_secs(2),
             queue: 10_000,
             round: Duration::from_secs(600),
+            ticket: Duration::from_secs(10),
             calls: 1_000,
             run_bytes: 32 << 20,
             together: 8,

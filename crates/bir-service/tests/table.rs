@@ -100,7 +100,8 @@ fn documented() -> Vec<String> {
         let path = word.strip_prefix("H/").map(|rest| format!("/{rest}"));
         let Some(path) = path.or_else(|| word.starts_with('/').then(|| word.to_owned())) else { continue };
         let path = path.split(['?', ')']).next().unwrap();
-        paths.push(path.replace("run_UUID", "{id}").replace("step_UUID", "{step}").replace("/ID", "/{id}"));
+        let path = path.replace("run_UUID", "{id}").replace("step_UUID", "{step}").replace("/ID", "/{id}");
+        paths.push(path.replace("/steps/N", "/steps/{step}").replace("/EDIT", "/{edit}"));
     }
     paths
 }
@@ -130,6 +131,7 @@ fn every_action_is_needed_by_a_route() {
 fn concrete(path: &str) -> String {
     path.replace("{id}", "run_00000000-0000-7000-8000-000000000000")
         .replace("{step}", "step_00000000-0000-7000-8000-000000000000")
+        .replace("{edit}", "sedit_00000000-0000-7000-8000-000000000000")
         .replace("{*path}", "console.css")
 }
 
@@ -180,7 +182,7 @@ async fn a_recording_token_records_and_nothing_else() {
     for rule in RULES {
         let Some(needed) = action(rule.access) else { continue };
         let answer = world.call(&token, rule.method, &concrete(rule.path), "").await;
-        let may = matches!(needed, Action::Record | Action::Me);
+        let may = matches!(needed, Action::Record | Action::Execute | Action::Me);
         assert_eq!(
             !(answer.status == 403 && answer.text().contains("\"forbidden\"")),
             may,

@@ -6,8 +6,10 @@
 
 use crate::Options;
 use crate::common::{self, Database};
+use crate::model::{Match, PutAs, RunRole, StepEdit};
 use crate::sql::{Db, TenantTx, values};
-use bir_model::{RunId, TenantId};
+use bir_model::scenario::StepEdits;
+use bir_model::{RunId, ScenarioId, TenantId};
 use sqlx::Connection as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,6 +26,9 @@ const RUNS: usize = 40;
 struct Side {
     tenant: TenantId,
     runs: Vec<RunId>,
+    scenario: ScenarioId,
+    /// Matches that were counted and committed.
+    matches: AtomicU64,
     /// Updates that were committed.
     updates: AtomicU64,
     /// Losses that were inserted and committed.
@@ -47,10 +52,23 @@ async fn seen(tx: &mut TenantTx, table: &str) -> Vec<TenantId> {
     rows.iter().map(|row| TenantId::from_uuid(row.uuid(0).unwrap())).collect()
 }
 
+/// What is read, each with rows of both.
+const TABLES: [&str; 9] = [
+    "runs",
+    "users",
+    "run_facets",
+    "tenants_of_runs",
+    "scenarios",
+    "scenario_steps",
+    "scenario_runs",
+    "scenario_edits",
+    "executions",
+];
+
 async fn transaction(db: &Db, ours: &Side, theirs: &Side, dice: &mut Dice) {
     let mut tx = db.write(ours.tenant).await.unwrap();
     let (own, foreign) = (ours.runs[dice.below(RUNS)], theirs.runs[dice.below(RUNS)]);
-    let table = ["runs", "users", "run_facets", "tenants_of_runs"][dice.below(4)];
+    let table = TABLES[dice.below(TABLES.len())];
     if table == "tenants_of_runs" {
         let rows = tx.rows("SELECT id FROM tenants", values![]).await.unwrap();
         assert_eq!(rows.len(), 1);
@@ -58,8 +76,8 @@ async fn transaction(db: &Db, ours: &Side, theirs: &Side, dice: &mut Dice) {
     } else {
         assert_eq!(seen(&mut tx, table).await, [ours.tenant]);
     }
-    let (mut updates, mut losses) = (0, 0);
-    match dice.below(4) {
+    let (mut updates, mut losses, mut matches) = (0, 0, 0);
+    match dice.below(5) {
         0 => {
             let sql = "UPDATE runs SET calls = calls + 1 WHERE id = $1";
             assert_eq!(tx.run(sql, values![foreign]).await.unwrap(), 0);
@@ -77,6 +95,12 @@ async fn transaction(db: &Db, ours: &Side, theirs: &Side, dice: &mut Dice) {
             assert_eq!(tx.run(sql, values![foreign, own]).await.unwrap(), 1);
             losses += 1;
         }
+        3 => {
+            let sql = "UPDATE scenarios SET iterations = iterations + 1 WHERE id = $1";
+            assert_eq!(tx.run(sql, values![theirs.scenario]).await.unwrap(), 0);
+            assert_eq!(tx.run(sql, values![ours.scenario]).await.unwrap(), 1);
+            matches += 1;
+        }
         _ => {
             let sql = "INSERT INTO losses (tenant_id, id, run_id, seq, calls, records, reason, at)
                        VALUES ($1, gen_random_uuid(), $2, 1, 1, 1, 'x', 1)";
@@ -93,6 +117,7 @@ async fn transaction(db: &Db, ours: &Side, theirs: &Side, dice: &mut Dice) {
     tx.commit().await.unwrap();
     ours.updates.fetch_add(updates, Ordering::Relaxed);
     ours.losses.fetch_add(losses, Ordering::Relaxed);
+    ours.matches.fetch_add(matches, Ordering::Relaxed);
 }
 
 async fn side(store: &dyn crate::Store, name: &str) -> Side {
@@ -101,7 +126,19 @@ async fn side(store: &dyn crate::Store, name: &str) -> Side {
     let runs: Vec<RunId> = (0..RUNS).map(|_| RunId::new()).collect();
     let records: Vec<_> = runs.iter().map(|run| common::start(*run, 1)).collect();
     common::book(store, &who, &records).await;
-    Side { tenant, runs, updates: AtomicU64::new(0), losses: AtomicU64::new(0) }
+    let new = common::scenario("p", &[(runs[0], RunRole::Source)]);
+    let scenario = store.put_scenario(&who, &new, PutAs::New).await.unwrap().unwrap().id;
+    let edit = StepEdit {
+        expected_revision: 1,
+        after: StepEdits::default(),
+        forced: false,
+        note: None,
+        takes_back: None,
+    };
+    store.edit_step(&who, scenario, 0, &edit).await.unwrap().unwrap();
+    store.issue_ticket(&who, scenario, &Match::default()).await.unwrap().unwrap();
+    let [matches, updates, losses] = [1, 0, 0].map(AtomicU64::new);
+    Side { tenant, runs, scenario, matches, updates, losses }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -136,18 +173,20 @@ async fn no_row_crosses_between_two_tenants() {
     let took = begun.elapsed();
 
     for side in sides.iter() {
-        let found: (i64, i64, i64) = sqlx::query_as(
+        let found: (i64, i64, i64, i64) = sqlx::query_as(
             "SELECT (SELECT sum(calls)::bigint FROM bir.runs WHERE tenant_id = $1),
-                    (SELECT count(*) FROM bir.runs WHERE tenant_id = $1), (SELECT count(*) FROM bir.losses WHERE tenant_id = $1)",
+                    (SELECT count(*) FROM bir.runs WHERE tenant_id = $1), (SELECT count(*) FROM bir.losses WHERE tenant_id = $1),
+                    (SELECT sum(iterations)::bigint FROM bir.scenarios WHERE tenant_id = $1)",
         )
         .bind(side.tenant.uuid())
         .fetch_one(&mut database.admin)
         .await
         .unwrap();
         let (updates, losses) = (side.updates.load(Ordering::Relaxed), side.losses.load(Ordering::Relaxed));
-        assert!(updates > 0 && losses > 0);
-        let expected = [updates, RUNS as u64, losses].map(u64::cast_signed);
-        assert_eq!([found.0, found.1, found.2], expected);
+        let matches = side.matches.load(Ordering::Relaxed);
+        assert!(updates > 0 && losses > 0 && matches > 1);
+        let expected = [updates, RUNS as u64, losses, matches].map(u64::cast_signed);
+        assert_eq!([found.0, found.1, found.2, found.3], expected);
     }
     println!("{total} transactions over {CONNECTIONS} connections in {took:.1?}");
     if let Db::Postgres { pool, .. } = &db {

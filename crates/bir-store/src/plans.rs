@@ -4,7 +4,7 @@ use crate::common::{self, Database};
 use crate::cursor::Cursor;
 use crate::model::{RunFilter, View};
 use crate::runs::Query;
-use crate::sql::Db;
+use crate::sql::{Db, Value};
 use crate::{Options, Store, columns};
 use bir_model::record::Record;
 use bir_model::{Outcome, RunId, StepId, Tier};
@@ -29,7 +29,7 @@ async fn fill(store: &dyn Store) -> View {
 }
 
 /// The lists that people ask for, each from its beginning and from the middle.
-fn queries(who: &View) -> Vec<(String, Vec<crate::sql::Value>)> {
+fn queries(who: &View) -> Vec<(String, Vec<Value>)> {
     let none = RunFilter::default;
     let all = View { whole_tenant: true, ..*who };
     let asked = [
@@ -52,9 +52,16 @@ fn queries(who: &View) -> Vec<(String, Vec<crate::sql::Value>)> {
         .collect()
 }
 
-async fn explained(db: &Db, who: &View, explain: &str, column: usize) -> Vec<(String, String)> {
+/// What the database says about how it would answer, beside each query.
+pub(crate) async fn explained(
+    db: &Db,
+    who: &View,
+    queries: Vec<(String, Vec<Value>)>,
+    explain: &str,
+    column: usize,
+) -> Vec<(String, String)> {
     let mut plans = Vec::new();
-    for (sql, values) in queries(who) {
+    for (sql, values) in queries {
         let mut tx = db.read(who.tenant).await.unwrap();
         let rows = tx.rows(format!("{explain} {sql}"), values).await.unwrap();
         let lines: Vec<String> = rows.iter().map(|row| row.text(column).unwrap()).collect();
@@ -67,7 +74,7 @@ async fn explained(db: &Db, who: &View, explain: &str, column: usize) -> Vec<(St
 async fn sqlite_walks_an_index_and_does_not_sort() {
     let store = crate::sqlite::open(None, &Options::default()).await.unwrap();
     let who = fill(&store).await;
-    for (sql, plan) in explained(&store.db, &who, "EXPLAIN QUERY PLAN", 3).await {
+    for (sql, plan) in explained(&store.db, &who, queries(&who), "EXPLAIN QUERY PLAN", 3).await {
         assert!(plan.contains("USING INDEX") && !plan.contains("TEMP B-TREE"), "{sql}\n{plan}");
         assert!(!plan.contains("SCAN"), "{sql}\n{plan}");
     }
@@ -81,7 +88,7 @@ async fn postgres_walks_an_index_and_does_not_sort() {
     let store = crate::postgres::open("here", connect, &Options::default()).await.unwrap();
     let who = fill(&store).await;
     database.as_admin("ANALYZE").await;
-    for (sql, plan) in explained(&store.db, &who, "EXPLAIN", 0).await {
+    for (sql, plan) in explained(&store.db, &who, queries(&who), "EXPLAIN", 0).await {
         assert!(
             plan.contains("Index") && !plan.contains("Sort") && !plan.contains("Seq Scan"),
             "{sql}\n{plan}"
@@ -99,5 +106,21 @@ async fn postgres_walks_an_index_and_does_not_sort() {
         read < i64::try_from(RUNS).unwrap() * 500,
         "{read} entries of the indexes of {RUNS} runs were read"
     );
+    database.end().await;
+}
+
+/// Else each row that is deleted would have a whole table read for what hangs on it.
+#[tokio::test]
+async fn postgres_finds_what_hangs_on_a_row_by_an_index() {
+    let Some(mut database) = Database::new("bir-store: indexes behind references").await else { return };
+    let sql = "SELECT k.conname::text,
+                      EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = k.conrelid AND i.indpred IS NULL
+                              AND (i.indkey::int2[])[0:cardinality(k.conkey) - 1] = k.conkey)
+               FROM pg_constraint k JOIN pg_namespace n ON n.oid = k.connamespace
+               WHERE n.nspname = 'bir' AND k.contype = 'f' ORDER BY 1";
+    let references: Vec<(String, bool)> = sqlx::query_as(sql).fetch_all(&mut database.admin).await.unwrap();
+    assert!(references.len() >= 12, "{references:?}");
+    let bare: Vec<&String> = references.iter().filter(|(_, found)| !found).map(|(name, _)| name).collect();
+    assert!(bare.is_empty(), "{bare:?}");
     database.end().await;
 }

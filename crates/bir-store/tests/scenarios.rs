@@ -262,7 +262,7 @@ async fn keeps_a_history(store: &dyn Store, who: &View) {
     assert!(store.edit_step(who, id, 2, &edit(3, None, None)).await.unwrap().is_none());
     assert!(store.edit_step(who, ScenarioId::new(), 0, &edit(3, None, None)).await.unwrap().is_none());
     let part = store.edits(who, id, &page(1)).await.unwrap();
-    assert_eq!(part.edits, [second.clone()]);
+    assert_eq!(part.edits, std::slice::from_ref(&second));
     let rest = store.edits(who, id, &Page { cursor: part.next, limit: 1 }).await.unwrap();
     assert_eq!((rest.edits, rest.next), (vec![first.clone()], None));
     assert_eq!(store.edit(who, id, first.id).await.unwrap(), Some(first.clone()));
@@ -434,7 +434,7 @@ async fn says_what_is_too_large(store: &dyn Store, who: &View) {
     assert!(steps == new.steps, "10 MB come back as they were");
     // Many of them come in parts.
     let large = &new.steps[1];
-    new.steps = (0..12).map(|index| ScenarioStep { index, ..large.clone() }).collect();
+    new.steps = (0..5).map(|index| ScenarioStep { index, ..large.clone() }).collect();
     let id = put(store, who, &new).await.id;
     let mut read = 0;
     let mut parts = 0;
@@ -446,25 +446,12 @@ async fn says_what_is_too_large(store: &dyn Store, who: &View) {
         read += u32::try_from(part.len()).unwrap();
         parts += 1;
     }
-    assert_eq!((read, parts), (12, 3));
+    assert_eq!((read, parts), (5, 2));
 
-    let refused: [(&str, &dyn Fn(&mut NewScenario)); 6] = [
-        ("recordedOutput", &|new| new.steps[0].recorded_output = Some("x".repeat(LIMIT + 1))),
-        ("inputLogic", &|new| new.steps[0].edits.input_logic = Some("x".repeat(LIMIT + 1))),
-        ("plan", &|new| new.plan = Some("x".repeat((64 << 20) + 1))),
-        ("project", &|new| new.project = Some("x".repeat(8193))),
-        ("twice", &|new| new.steps[1].index = 0),
-        ("together", &|new| {
-            let large = ScenarioStep { recorded_output: Some("x".repeat(LIMIT)), ..new.steps[0].clone() };
-            new.steps = (0..17).map(|index| ScenarioStep { index, ..large.clone() }).collect();
-        }),
-    ];
-    for (what, change) in refused {
-        let mut new = scenario("p", &[]);
-        change(&mut new);
-        let error = store.put_scenario(who, &new, PutAs::New).await.unwrap_err();
-        assert!(matches!(&error, StoreError::Refused(why) if why.contains(what)), "{what}: {error}");
-    }
+    // What is larger does not come to the database; `limits.rs` tries each limit.
+    new.steps[0].recorded_output = Some("x".repeat(LIMIT + 1));
+    let error = store.put_scenario(who, &new, PutAs::New).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Refused(why) if why.contains("recordedOutput")), "{error}");
     let huge = StepEdit { note: Some("x".repeat(LIMIT + 1)), ..edit(1, None, None) };
     assert!(matches!(store.edit_step(who, id, 0, &huge).await, Err(StoreError::Refused(_))));
     let mut told = report(None, Outcome::Failed);

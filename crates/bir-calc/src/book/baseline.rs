@@ -5,8 +5,10 @@
 //! nothing of how costs are spread. With five samples it is the smallest (1/32), and with fewer there is none: that is why five are
 //! needed.
 
-use bir_model::Usd;
-use bir_model::scenario::Measure;
+use super::prices::{Bound, Prices};
+use bir_model::scenario::{ExecutionReport, Measure};
+use bir_model::{TurnTokens, Usd};
+use std::cmp::Reverse;
 
 /// So many measured runs of one model are needed.
 pub const NEEDED: u32 = 5;
@@ -35,6 +37,46 @@ pub struct Sample {
     pub measured: bool,
 }
 
+impl Sample {
+    /// Of a turn whose tokens were counted; a model without a price, or a record that misses some, is not measured.
+    #[must_use]
+    pub fn of_turn(at: u64, duration_ms: u64, turn: &TurnTokens, prices: &Prices) -> Self {
+        let cost = prices.cost(turn, Bound::Least);
+        Self {
+            at,
+            model: model(turn).unwrap_or_default().to_owned(),
+            usd: cost.unwrap_or_default(),
+            tokens: turn.totals.all_input().saturating_add(turn.totals.output_tokens),
+            duration_ms,
+            pricing_version: prices.version.clone(),
+            measured: cost.is_some() && duration_ms > 0,
+        }
+    }
+
+    /// Of an execution in which the model did the task by itself; none: it did not, or nobody knows which model it was.
+    #[must_use]
+    pub fn of_report(at: u64, report: &ExecutionReport) -> Option<Self> {
+        let model = report.model.clone().filter(|_| report.outcome.is_baseline())?;
+        Some(Self {
+            at,
+            model,
+            usd: report.session_cost_usd,
+            tokens: report.tokens,
+            duration_ms: report.duration_ms,
+            pricing_version: report.pricing_version.clone(),
+            // What cost nothing was not counted.
+            measured: report.measured && report.session_cost_usd > Usd::ZERO && report.tokens > 0,
+        })
+    }
+}
+
+/// The model of a turn: the one that wrote most; of equals the first by name.
+#[must_use]
+pub fn model(turn: &TurnTokens) -> Option<&str> {
+    let most = turn.models.iter().min_by_key(|(_, tokens)| Reverse(tokens.output_tokens));
+    most.map(|(name, _)| name.as_str())
+}
+
 /// What a task costs when one model does it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Baseline {
@@ -54,7 +96,7 @@ impl Baseline {
                 sample.measured && sample.model == model && sample.pricing_version == pricing_version
             })
             .collect();
-        fit.sort_by_key(|sample| std::cmp::Reverse(sample.at));
+        fit.sort_by_key(|sample| Reverse(sample.at));
         fit.truncate(MOST);
         let runs = u32::try_from(fit.len()).unwrap_or(u32::MAX);
         let least = rank(fit.len()).filter(|_| runs >= NEEDED).map(|rank| Measure {
@@ -149,6 +191,32 @@ mod tests {
         let samples: Vec<Sample> = (0..300).map(|at| sample(at, if at < 200 { 1 } else { 100 })).collect();
         let found = Baseline::of(&samples, "m", "v");
         assert_eq!((found.runs, found.least.unwrap().tokens), (100, 100));
+    }
+
+    #[test]
+    fn samples_are_made_of_turns_and_of_declines() {
+        let prices = Prices::packaged().unwrap();
+        let turn = |name: &str| -> TurnTokens {
+            serde_json::from_value(serde_json::json!({
+                "models": {name: {"inputTokens": 10, "outputTokens": 2}},
+                "totals": {"inputTokens": 10, "outputTokens": 2}
+            }))
+            .unwrap()
+        };
+        let known = Sample::of_turn(1, 500, &turn("claude-haiku-4-5"), &prices);
+        assert_eq!((known.usd.to_string().as_str(), known.tokens, known.measured), ("0.00002", 12, true));
+        assert!(!Sample::of_turn(1, 500, &turn("unknown"), &prices).measured);
+        assert!(!Sample::of_turn(1, 0, &turn("claude-haiku-4-5"), &prices).measured);
+        let report = |more: serde_json::Value| {
+            let mut report = serde_json::json!({"outcome": "not_steered", "model": "m", "sessionCostUsd": "0.5", "tokens": 9, "measured": true});
+            report.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            Sample::of_report(7, &serde_json::from_value(report).unwrap())
+        };
+        assert!(report(serde_json::json!({})).unwrap().measured);
+        assert!(!report(serde_json::json!({"sessionCostUsd": 0})).unwrap().measured);
+        assert!(!report(serde_json::json!({"measured": false})).unwrap().measured);
+        assert_eq!(report(serde_json::json!({"outcome": "diverged"})), None);
+        assert_eq!(report(serde_json::json!({"model": null})), None);
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use super::baseline::{Baseline, METHOD, NEEDED, Sample};
 use bir_model::Usd;
-use bir_model::scenario::{Measure, Outcome, Saving};
+use bir_model::scenario::{ExecutionReport, Measure, Outcome, Saving};
 use std::collections::BTreeMap;
 
 /// An execution that is booked.
@@ -26,6 +26,24 @@ pub struct Entry {
     pub measured: bool,
     /// The version of the prices.
     pub pricing_version: String,
+}
+
+impl Entry {
+    /// Of what a runner reported.
+    #[must_use]
+    pub fn of_report(report: &ExecutionReport) -> Self {
+        Self {
+            outcome: report.outcome,
+            model: report.model.clone(),
+            derive_usd: report.derive_cost_usd,
+            session_usd: report.session_cost_usd,
+            fallback_usd: report.fallback_cost_usd,
+            tokens: report.tokens,
+            duration_ms: report.duration_ms,
+            measured: report.measured,
+            pricing_version: report.pricing_version.clone(),
+        }
+    }
 }
 
 /// What executions of a scenario saved, at least. Nothing is booked before a model's runs are measured ([`NEEDED`]). What replay spent where the model

@@ -9,6 +9,6 @@ mod baseline;
 mod ledger;
 mod prices;
 
-pub use baseline::{Baseline, METHOD, NEEDED, Sample};
+pub use baseline::{Baseline, METHOD, NEEDED, Sample, model};
 pub use ledger::{Entry, ledger};
 pub use prices::{Bound, Price, Prices, PricesError};

@@ -5,6 +5,7 @@
 
 use super::examine::{End, made};
 use crate::compare::same;
+use crate::parts::mentions;
 use crate::play::{Now, Player};
 use bir_plan::expr::{At, Expr, Scope, Unit, eval};
 use bir_plan::sandbox::Kind;
@@ -74,8 +75,8 @@ pub(super) fn copied_input(
             }
             // It cannot do without what was changed. Whose value that is, only the plan says.
             Err(_) => fixed.retain(|(_, leaf)| {
-                let depends =
-                    names.iter().any(|name| mentions(leaf, name)) || (clock && leaf.origin == Origin::Clock);
+                let depends = names.iter().any(|name| mentions(&leaf.expr, name))
+                    || (clock && leaf.origin == Origin::Clock);
                 leaf.origin != Origin::Unexplained && !depends
             }),
         }
@@ -166,22 +167,6 @@ fn shown(path: &[At]) -> String {
     steps.collect::<Vec<_>>().join(".")
 }
 
-/// Whether an explanation of a leaf names something. Expressions are data: as JSON, each part of one stands in the whole.
-fn mentions(leaf: &Leaf, name: &Expr) -> bool {
-    fn has(whole: &Value, part: &Value) -> bool {
-        whole == part
-            || match whole {
-                Value::Object(members) => members.values().any(|member| has(member, part)),
-                Value::Array(elements) => elements.iter().any(|element| has(element, part)),
-                _ => false,
-            }
-    }
-    match (serde_json::to_value(&leaf.expr), serde_json::to_value(name)) {
-        (Ok(whole), Ok(part)) => has(&whole, &part),
-        _ => false,
-    }
-}
-
 /// Whether a value that says something stands in a result.
 fn stands_in(value: &Value, result: &Value) -> bool {
     let telling = match value {
@@ -236,10 +221,27 @@ fn other_text(text: &str) -> String {
     if let Some(moved) = added(text, 61, Unit::Minutes) {
         return moved;
     }
-    match text.parse::<i64>() {
-        Ok(number) if number.to_string() == text => number.checked_add(1).unwrap_or(0).to_string(),
-        _ => format!("{text} x"),
+    // Every part of it: a body may read one alone.
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let kind = |c: char| if c.is_ascii_digit() { 1 } else { 2 * i32::from(c.is_alphabetic()) };
+        let end = rest.find(|c| kind(c) != kind(first)).unwrap_or(rest.len());
+        let (run, behind) = rest.split_at(end);
+        match (kind(first), run.parse::<u64>()) {
+            (1, Ok(number)) => {
+                out.push_str(&format!("{:0width$}", number.wrapping_add(1), width = run.len()))
+            }
+            (1, Err(_)) => out.extend(run.chars().map(|c| if c == '9' { '0' } else { '9' })),
+            (2, _) => {
+                out.push_str(run);
+                out.push('x');
+            }
+            _ => out.push_str(run),
+        }
+        rest = behind;
     }
+    if out == text { format!("{text} x") } else { out }
 }
 
 fn added(text: &str, amount: i64, unit: Unit) -> Option<String> {
@@ -266,7 +268,11 @@ mod tests {
             (json!(1), json!(2)),
             (json!(i64::MAX), json!(0)),
             (json!(0.5), json!(1.5)),
-            (json!("Rome"), json!("Rome x")),
+            (json!("Rome"), json!("Romex")),
+            (json!("/room/0712/a-b"), json!("/roomx/0713/ax-bx")),
+            (json!("99999999999999999999999"), json!("00000000000000000000000")),
+            (json!(""), json!(" x")),
+            (json!("?"), json!("? x")),
             (json!("41"), json!("42")),
             (json!("2026-11-30"), json!("2028-01-04")),
             (json!("08:00"), json!("09:01")),

@@ -160,6 +160,29 @@ pub struct ExecutionReport {
     pub error_tool_name: Option<String>,
 }
 
+impl ExecutionReport {
+    /// Takes the error from the first failed step, where there is one: the headline and the steps are one statement.
+    pub fn blame_first_failed_step(&mut self) {
+        if let Some(step) = self.steps.iter().find(|step| step.status == StepVerdict::Failed) {
+            self.error.clone_from(&step.error);
+            self.error_stage = step.stage;
+            self.error_step_index = Some(step.step_index);
+            self.error_tool_name = Some(step.tool_name.clone()).filter(|name| !name.is_empty());
+        }
+    }
+
+    /// Whether there is anything to book: a decline without cost and without an error says nothing.
+    #[must_use]
+    pub fn says_something(&self) -> bool {
+        let costs = [self.derive_cost_usd, self.session_cost_usd, self.fallback_cost_usd];
+        self.outcome != Outcome::NotSteered
+            || costs.iter().any(|cost| *cost != Usd::ZERO)
+            || self.tokens > 0
+            || self.error.is_some()
+            || self.steps.iter().any(|step| step.status == StepVerdict::Failed)
+    }
+}
+
 /// Its answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -32,7 +32,7 @@ pub use execution::{
 };
 pub use payload::{Begun, Matched, ParamRole, ParamSample, Payload, PayloadStep};
 pub use replay::{DeriveAsk, Derived, Divergence, HandOver, ReplayAsk, Replayed, ReplayedStep, Source};
-pub use view::{Effect, LeafView, Level, Mark, ScenarioState, StepView, Trust, View};
+pub use view::{Act, Effect, LeafView, Level, Mark, ScenarioState, StepView, Trust, View};
 pub use words::WordError;
 
 #[cfg(test)]
@@ -64,6 +64,7 @@ mod tests {
         round(Mark::ALL, "byHand");
         round(Effect::ALL, "delete");
         round(Trust::ALL, "full");
+        round(Act::ALL, "go");
         round(ProblemKind::ALL, "wrong");
     }
 
@@ -73,6 +74,22 @@ mod tests {
             serde_json::from_value(json!({"outcome": "steered_full", "more": 1})).unwrap();
         assert!(!report.measured && report.steps.is_empty() && report.outcome > Outcome::Diverged);
         assert!(serde_json::from_value::<ExecutionReport>(json!({"outcome": "perfect"})).is_err());
+        let decline: ExecutionReport = serde_json::from_value(json!({"outcome": "not_steered"})).unwrap();
+        assert!(report.says_something() && !decline.says_something());
+        let step = |n: u32, status: &str| json!({"stepIndex": n, "toolName": "find", "status": status, "stage": "output_logic", "error": "no"});
+        let mut broken = ExecutionReport {
+            steps: serde_json::from_value(json!([step(0, "ok"), step(1, "failed"), step(2, "failed")]))
+                .unwrap(),
+            error: Some("something else".into()),
+            ..decline
+        };
+        assert!(broken.says_something());
+        broken.blame_first_failed_step();
+        assert_eq!((broken.error.as_deref(), broken.error_step_index), (Some("no"), Some(1)));
+        assert_eq!(
+            (broken.error_stage, broken.error_tool_name.as_deref()),
+            (Some(Stage::Output), Some("find"))
+        );
         assert!(Outcome::Failed.is_baseline() && !Outcome::FellBack.is_baseline());
         let costs = json!({"outcome": "failed", "deriveCostUsd": 0.1, "sessionCostUsd": "0.2"});
         let report: ExecutionReport = serde_json::from_value(costs).unwrap();

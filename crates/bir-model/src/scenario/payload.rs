@@ -33,12 +33,12 @@ pub struct Matched {
     pub execution_ticket: Option<TicketId>,
     /// The scenario, where one is ready.
     pub scenario: Option<Payload>,
+    /// The values of its parameters for this prompt, where it was read already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub derived: Option<Derived>,
     /// So many runs asked for it, this one included.
     #[serde(default)]
     pub iterations: u64,
-    /// The values of its parameters that the prompt says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub derived: Option<Derived>,
     /// What the hub makes of it: `execute` or `steer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,

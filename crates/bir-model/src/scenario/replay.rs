@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::execution::Stage;
+use super::view::Act;
 use super::words::words;
 
 /// The body of `POST /scenarios/{id}/derive`.
@@ -91,6 +92,8 @@ pub struct ReplayedStep {
     pub differs: Vec<Divergence>,
     /// What evaluated its input.
     pub by: Source,
+    /// What would be done with it at the scenario's level.
+    pub act: Act,
     /// Where it hands over, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hand_over: Option<HandOver>,

@@ -33,6 +33,18 @@ words! {
 }
 
 words! {
+    /// What is done with a step of a scenario that runs.
+    Act {
+        /// It is carried out.
+        Run = "run",
+        /// The model is shown its input, and calls by itself.
+        Steer = "steer",
+        /// The task is handed over before it.
+        HandOver = "hand_over",
+    }
+}
+
+words! {
     /// What a step does to the world.
     Effect {
         /// It reads.

@@ -15,8 +15,9 @@ use crate::{body, json};
 use axum::body::Body;
 use axum::extract::Path;
 use axum::response::Response;
-use bir_calc::calculate::{Calculated, Code as Reason, Unusable, calculate};
+use bir_calc::calculate::{Calculated, Unusable, calculate};
 use bir_calc::level::{Event, Standing};
+use bir_calc::predict::{Prediction, predict};
 use bir_calc::stored::{effect, trust};
 use bir_calc::trace::{Recorded, Tools};
 use bir_model::record::{EndReason, Record, RunStart, Step};
@@ -145,36 +146,27 @@ async fn read(state: &State, who: &View, run: RunId) -> Result<Read, StoreError>
     }
 }
 
-/// What a run calls, in order, as a scenario's family is written.
-fn family(run: &Recorded) -> String {
-    let name = |server: Option<&str>, tool: &str| match server {
-        Some(server) => format!("{server}/{tool}"),
-        None => tool.to_owned(),
-    };
-    let calls = run.trace.calls.iter();
-    calls.map(|call| name(call.server.as_deref(), &call.tool)).collect::<Vec<_>>().join(" > ")
-}
-
 /// Calculates runs, the first of which is the pattern.
 async fn infer(state: &State, runs: Vec<Recorded>) -> Result<Result<Calculated, Unusable>, Fault> {
-    let worker = state.sandboxes.calculations.take().await?;
+    let worker = match state.sandboxes.calculations.is_there() {
+        true => Some(state.sandboxes.calculations.take().await?),
+        false => None,
+    };
     let (ms, budget) = (logic::body_ms(state), state.settings.limits.scenarios.calculation);
     let began = Instant::now();
     let calculating = tokio::task::spawn_blocking(move || {
-        worker.sandbox().map(|sandbox| calculate(runs, sandbox, ms, budget))
+        calculate(runs, worker.as_ref().and_then(|worker| worker.sandbox()), ms, budget)
     });
     let calculated = calculating.await.map_err(|error| {
         tracing::error!(%error, "a calculation failed");
         Fault::Problem(Problem::new(Code::Internal, "the calculation failed; the hub's log says why"))
     })?;
-    let Some(calculated) = calculated else { return Err(logic::unavailable().into()) };
     let outcome = match &calculated {
         Ok(_) => "ready",
         Err(unusable) => unusable.code.as_str(),
     };
     state.metrics.calculated(outcome, began.elapsed());
     match calculated {
-        Err(unusable) if unusable.code == Reason::SandboxUnavailable => Err(logic::unavailable().into()),
         Err(unusable) if unusable.code.is_passing() => Err(Fault::Later(unusable.why)),
         other => Ok(other),
     }
@@ -323,7 +315,7 @@ async fn fresh(state: &State, who: &View, run: RunId) -> Result<Done, Fault> {
     let filter = ScenarioFilter {
         state: Some(ScenarioState::Ready),
         project: new.project.clone(),
-        family: Some(family(&new)),
+        family: Some(new.family()),
     };
     let page = Page { limit: RELATED, cursor: None };
     let related = state.store.scenarios(who, &filter, &page).await?;
@@ -336,7 +328,7 @@ async fn fresh(state: &State, who: &View, run: RunId) -> Result<Done, Fault> {
         Ok(calculated) => calculated,
         Err(reason) => {
             let start = start_of(&new);
-            return unusable(state, who, &start, family(&new), &reason.why).await;
+            return unusable(state, who, &start, new.family(), &reason.why).await;
         }
     };
     let scenario = kept(&calculated, &new, None, vec![(run, RunRole::Source)])?;
@@ -473,16 +465,13 @@ async fn further(state: &State, who: &View, id: ScenarioId, run: RunId) -> Resul
     if joined(state, who, id, &new).await?.is_some() {
         return Ok(Done::Ready(id));
     }
-    // It asked for the same and did it otherwise.
-    if let Some(row) = state.store.scenario(who, id).await?.map(|detail| detail.summary) {
-        demote(
-            state,
-            who,
-            &row,
-            Event::RunDisagreed,
-            "the model did the task otherwise when it did it by itself",
-        )
-        .await?;
+    // It asked for the same: did it do what the scenario would have done?
+    let Some(whole) = load::find(state, who, id).await? else { return Ok(Done::Ready(id)) };
+    let Some(stored) = whole.stored.clone() else { return Ok(Done::Ready(id)) };
+    let foretold = logic::with(state, stored, move |stored, logic| predict(stored, &new, logic)).await?;
+    if let Prediction::False { step, .. } = foretold {
+        let why = format!("when the model did the task by itself, it did step {} otherwise", step + 1);
+        demote(state, who, whole.row(), Event::PredictionFalse, &why).await?;
     }
     Ok(Done::Ready(id))
 }

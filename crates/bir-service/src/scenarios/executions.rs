@@ -13,12 +13,12 @@ use crate::{body, json};
 use axum::body::Body;
 use axum::extract::Path;
 use axum::response::Response;
-use bir_calc::book::{Bound, Entry, Sample, ledger};
+use bir_calc::book::{Entry, Sample, ledger};
 use bir_calc::level::Event;
 use bir_model::scenario::{ExecutionBooked, ExecutionReport, Outcome, Saving, Stage, StepVerdict};
 use bir_model::{RunId, ScenarioId, TicketId, TurnTokens, Usd};
 use bir_store::StoreError;
-use bir_store::model::{BaselineSample, Execution, Page, Redeemed, RunRole, View};
+use bir_store::model::{BaselineSample, Execution, Page, Redeemed, RunRole, ScenarioRun, View};
 use http::{StatusCode, Uri};
 use serde::Serialize;
 
@@ -38,17 +38,6 @@ pub(crate) fn demotes(report: &ExecutionReport) -> Option<Event> {
     }
     let handed = matches!(report.outcome, Outcome::FellBack | Outcome::Failed);
     (handed && report.error_stage.is_some_and(own)).then_some(Event::GuardFailed)
-}
-
-/// A decline that cost nothing, of which nobody says that something went wrong.
-fn says_nothing(report: &ExecutionReport) -> bool {
-    let cost = report.derive_cost_usd + report.session_cost_usd + report.fallback_cost_usd;
-    report.outcome.is_baseline()
-        && cost == Usd::ZERO
-        && report.tokens == 0
-        && report.error.is_none()
-        && report.error_stage.is_none()
-        && report.steps.iter().all(|step| step.error.is_none() && step.status != StepVerdict::Failed)
 }
 
 fn fits(report: &ExecutionReport) -> Result<(), Problem> {
@@ -72,13 +61,14 @@ pub(crate) async fn take(
     let (who, id) = (caller.view(), scenario_id(&id)?);
     let limits = &state.settings.limits;
     let bytes = body::read(body, limits.body_bytes, limits.body_idle).await?;
-    let report: ExecutionReport = json::parse(&bytes)?;
+    let mut report: ExecutionReport = json::parse(&bytes)?;
+    report.blame_first_failed_step();
     fits(&report)?;
     let Some(detail) = state.store.scenario(&who, id).await? else {
         return Err(Problem::not_found("scenario"));
     };
     let booked = |recorded, duplicate, saving| ExecutionBooked { recorded, duplicate, saving };
-    if says_nothing(&report) {
+    if !report.says_something() {
         state.metrics.executed("nothing", report.outcome);
         if let Some(ticket) = report.ticket {
             state.work.settled(&state, &who, ticket, false);
@@ -146,32 +136,10 @@ async fn follow(
 }
 
 /// A turn that the model did by itself, as its run tells it.
-fn of_run(state: &State, run: &bir_store::model::ScenarioRun) -> Option<Sample> {
+fn of_run(state: &State, run: &ScenarioRun) -> Option<Sample> {
     let turn: TurnTokens = serde_json::from_value(run.metrics.clone()?).ok()?;
-    let model = turn.models.iter().max_by_key(|(_, tokens)| tokens.output_tokens)?.0.clone();
-    let cost = state.prices.cost(&turn, Bound::Least);
-    Some(Sample {
-        at: run.started_at,
-        model,
-        usd: cost.unwrap_or_default(),
-        tokens: turn.totals.all_input().saturating_add(turn.totals.output_tokens),
-        duration_ms: run.ended_at?.saturating_sub(run.started_at),
-        pricing_version: state.prices.version.clone(),
-        measured: cost.is_some(),
-    })
-}
-
-fn of_execution(execution: &Execution) -> Option<Sample> {
-    let report = &execution.report;
-    Some(Sample {
-        at: execution.claimed_at,
-        model: report.model.clone()?,
-        usd: report.session_cost_usd,
-        tokens: report.tokens,
-        duration_ms: report.duration_ms,
-        pricing_version: report.pricing_version.clone(),
-        measured: report.measured,
-    })
+    let took = run.ended_at?.saturating_sub(run.started_at);
+    Some(Sample::of_turn(run.started_at, took, &turn, &state.prices))
 }
 
 /// What a scenario saved, at least.
@@ -181,23 +149,13 @@ async fn saving(state: &State, who: &View, id: ScenarioId) -> Result<Saving, Sto
         .iter()
         .filter_map(|sample| match sample {
             BaselineSample::Run(run) => of_run(state, run),
-            BaselineSample::Execution(execution) => of_execution(execution),
+            BaselineSample::Execution(one) => Sample::of_report(one.claimed_at, &one.report),
         })
         .collect();
     let (mut entries, mut cursor) = (Vec::new(), None);
     for _ in 0..PARTS {
         let part = state.store.executions(who, Some(id), &Page { limit: PART, cursor }).await?;
-        entries.extend(part.executions.into_iter().map(|one| Entry {
-            outcome: one.report.outcome,
-            model: one.report.model,
-            derive_usd: one.report.derive_cost_usd,
-            session_usd: one.report.session_cost_usd,
-            fallback_usd: one.report.fallback_cost_usd,
-            tokens: one.report.tokens,
-            duration_ms: one.report.duration_ms,
-            measured: one.report.measured,
-            pricing_version: one.report.pricing_version,
-        }));
+        entries.extend(part.executions.iter().map(|one| Entry::of_report(&one.report)));
         cursor = part.next;
         if cursor.is_none() {
             break;
@@ -272,20 +230,5 @@ mod tests {
         assert_eq!(demotes(&report(json!({"errorStage": "call"}))), None);
         assert_eq!(demotes(&report(json!({"outcome": "steered_full"}))), None);
         assert_eq!(demotes(&report(json!({"outcome": "not_steered"}))), None);
-    }
-
-    #[test]
-    fn a_decline_without_cost_and_error_says_nothing() {
-        let declined = |more: serde_json::Value| {
-            let mut all = json!({"outcome": "not_steered"});
-            all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            report(all)
-        };
-        assert!(says_nothing(&declined(json!({}))));
-        assert!(says_nothing(&declined(json!({"outcome": "failed", "durationMs": 5}))));
-        assert!(!says_nothing(&declined(json!({"sessionCostUsd": "0.01"}))));
-        assert!(!says_nothing(&declined(json!({"error": "boom"}))));
-        assert!(!says_nothing(&declined(json!({"tokens": 5}))));
-        assert!(!says_nothing(&declined(json!({"outcome": "steered_full"}))));
     }
 }

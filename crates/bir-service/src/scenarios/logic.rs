@@ -48,7 +48,8 @@ impl Workers {
         Ok(Worker { sandbox: Some(sandbox), idle: self.idle.clone(), _turn: turn })
     }
 
-    fn is_there(&self) -> bool {
+    /// Whether there is a program to start.
+    pub(crate) fn is_there(&self) -> bool {
         self.program.as_deref().is_some_and(std::path::Path::is_file)
     }
 }

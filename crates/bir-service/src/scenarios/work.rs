@@ -29,8 +29,6 @@ const WORKERS: usize = 2;
 /// A store that does not answer is asked again so often, after a second, then twice as long each time.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
-/// A run that something matched waits so long for what became of it.
-const TICKET: Duration = Duration::from_secs(30);
 /// Tickets that are waited for.
 const TICKETS: usize = 10_000;
 /// Runs of one part of a round, and parts for one person.
@@ -161,7 +159,7 @@ pub(crate) fn ended(state: &State, who: &View, records: &[Record], verdicts: &[A
         }
         let job = Job { who: View { whole_tenant: false, ..*who }, run: finish.run_id, tries: 0 };
         if state.work.is_open(job.run) {
-            later(state, job, TICKET);
+            later(state, job, state.settings.limits.scenarios.ticket);
         } else {
             state.work.push(job, state.settings.limits.scenarios.queue);
         }

@@ -28,6 +28,11 @@ impl MemoryStore {
         // A test that stops the clock may not run into the store's own limits.
         let options = Options { patience: Duration::from_secs(1 << 20), ..Options::default() };
         let store = bir_store::open("sqlite::memory:", options).await.unwrap();
+        Self::over(store)
+    }
+
+    /// Around another store.
+    pub(crate) fn over(store: Arc<dyn Store>) -> Self {
         let (down, broken) = (AtomicBool::new(false), AtomicBool::new(false));
         Self { store, down, broken, slow: AtomicU64::new(0), look_ups: AtomicU64::new(0) }
     }

@@ -84,7 +84,12 @@ impl World {
     }
 
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
-        let store = Arc::new(MemoryStore::new().await);
+        Self::over(MemoryStore::new().await, change).await
+    }
+
+    /// Over this store.
+    pub(crate) async fn over(store: MemoryStore, change: impl FnOnce(&mut Settings)) -> Self {
+        let store = Arc::new(store);
         // Ahead of the store's own clock, so that only this one decides what has expired.
         let clock = Arc::new(ManualClock(AtomicU64::new(4_000_000_000_000)));
         let mut settings = Settings::new(HOST.parse().unwrap());

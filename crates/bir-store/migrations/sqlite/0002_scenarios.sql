@@ -118,7 +118,7 @@ CREATE TABLE executions (
     PRIMARY KEY (tenant_id, id),
     FOREIGN KEY (tenant_id, scenario_id) REFERENCES scenarios (tenant_id, id) ON DELETE CASCADE
 ) STRICT;
-CREATE INDEX executions_of ON executions (tenant_id, scenario_id, claimed_at DESC, id DESC) WHERE claimed_at IS NOT NULL;
+CREATE INDEX executions_of ON executions (tenant_id, scenario_id, claimed_at DESC, id DESC);
 CREATE INDEX executions_of_user ON executions (tenant_id, user_id, claimed_at DESC, id DESC) WHERE claimed_at IS NOT NULL;
 CREATE INDEX executions_baseline ON executions (tenant_id, scenario_id, claimed_at DESC, id DESC)
     WHERE outcome IN ('not_steered', 'failed');

@@ -1,6 +1,6 @@
 //! Changes by hand: a step with its entry in the history, level and approval.
 
-use super::{Part, Query, again, columns, limits, locked, newest, owned};
+use super::{Part, Query, again, columns, limits, locked, owned};
 use crate::StoreError;
 use crate::append::Undone;
 use crate::cursor::{Cursor, List};
@@ -86,12 +86,20 @@ fn json(edits: &StepEdits) -> Result<String, StoreError> {
     serde_json::to_string(edits).map_err(|e| StoreError::Failed(format!("a value is no JSON: {e}")))
 }
 
+/// A revision is there once, so that it alone is the order.
 pub(crate) fn edits_query(who: &View, id: ScenarioId, after: Option<Cursor>, limit: u32) -> Query {
+    let mut values = values![who.tenant, id, limit];
+    let mut behind = "";
+    if let Some(cursor) = after {
+        values.push(cursor.started_at.into());
+        behind = " AND e.revision < $4";
+    }
     let sql = format!(
-        "SELECT {} FROM scenario_edits e WHERE e.tenant_id = $1 AND e.scenario_id = $2",
+        "SELECT {} FROM scenario_edits e WHERE e.tenant_id = $1 AND e.scenario_id = $2{behind}
+         ORDER BY e.revision DESC LIMIT $3",
         columns::EDIT
     );
-    newest((sql, values![who.tenant, id]), "e.revision", "e.id", after, limit)
+    (sql, values)
 }
 
 pub(crate) async fn edits(
@@ -139,7 +147,6 @@ pub(crate) async fn change(
     };
     limits::payload("levelReason", reason)?;
     let mut tx = db.write(who.tenant).await?;
-    // Numbers, because a parameter that may be NULL has no type in a CASE.
     let approved = change.approved.map(i64::from);
     let sql = "UPDATE scenarios SET level = COALESCE($4, level),
                    level_reason = CASE WHEN $4 IS NULL THEN level_reason ELSE $5 END,

@@ -196,6 +196,18 @@ pub(crate) fn baseline_query(who: &View, id: ScenarioId, limit: u32) -> Query {
     newest((sql, values![who.tenant, id]), "e.claimed_at", "e.id", None, limit)
 }
 
+/// Runs that the model did by itself, unless an execution tells what they cost.
+pub(crate) fn baseline_runs_query(who: &View, id: ScenarioId, limit: u32) -> Query {
+    let sql = format!(
+        "SELECT {} FROM scenario_runs x LEFT JOIN runs r ON r.tenant_id = $1 AND r.id = x.run_id
+         WHERE x.tenant_id = $1 AND x.scenario_id = $2 AND x.role <> 'replayed' AND NOT EXISTS (
+             SELECT 1 FROM executions e WHERE e.tenant_id = $1 AND e.scenario_id = $2 AND e.run_id = x.run_id
+                 AND e.outcome IN ('not_steered', 'failed'))",
+        columns::RUN
+    );
+    newest((sql, values![who.tenant, id]), "x.started_at", "x.run_id", None, limit)
+}
+
 pub(crate) async fn baseline(
     tx: &mut TenantTx,
     who: &View,
@@ -209,14 +221,7 @@ pub(crate) async fn baseline(
     let (sql, values) = baseline_query(who, id, limit);
     let rows = tx.rows(sql, values).await?;
     let executions = rows.iter().map(columns::execution).collect::<Result<Vec<Execution>, _>>()?;
-    let sql = format!(
-        "SELECT {} FROM scenario_runs x LEFT JOIN runs r ON r.tenant_id = $1 AND r.id = x.run_id
-         WHERE x.tenant_id = $1 AND x.scenario_id = $2 AND x.role <> 'replayed' AND NOT EXISTS (
-             SELECT 1 FROM executions e WHERE e.tenant_id = $1 AND e.scenario_id = $2 AND e.run_id = x.run_id
-                 AND e.outcome IN ('not_steered', 'failed'))",
-        columns::RUN
-    );
-    let (sql, values) = newest((sql, values![who.tenant, id]), "x.started_at", "x.run_id", None, limit);
+    let (sql, values) = baseline_runs_query(who, id, limit);
     let rows = tx.rows(sql, values).await?;
     let runs = rows.iter().map(columns::run).collect::<Result<Vec<_>, _>>()?;
     let mut samples: Vec<(u64, BaselineSample)> =

@@ -111,3 +111,41 @@ pub(super) fn report(report: &ExecutionReport) -> Result<(), StoreError> {
         report.steps.iter().map(|step| step.tool_name.len() + step.error.as_ref().map_or(0, String::len));
     if texts.sum::<usize>() > MAX_PAYLOAD { Err(too_large("steps", MAX_PAYLOAD)) } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::common;
+
+    type Change = fn(&mut NewScenario);
+
+    #[test]
+    fn what_is_too_large_is_named() {
+        let refused: [(&str, Change); 10] = [
+            ("family", |new| new.family = "x".repeat(MAX_PAYLOAD + 1)),
+            ("cwd", |new| new.cwd = Some("x".repeat(MAX_PATH + 1))),
+            ("project", |new| new.project = Some("x".repeat(MAX_PATH + 1))),
+            ("plan", |new| new.plan = Some("x".repeat(MAX_PLAN + 1))),
+            ("tool", |new| new.steps[0].tool = "x".repeat(MAX_NAME + 1)),
+            ("recordedOutput", |new| new.steps[0].recorded_output = Some("x".repeat(MAX_PAYLOAD + 1))),
+            ("inputLogic", |new| new.steps[0].edits.input_logic = Some("x".repeat(MAX_PAYLOAD + 1))),
+            ("the step 0 is there twice", |new| new.steps[1].index = 0),
+            ("steps", |new| {
+                let step = new.steps[0].clone();
+                new.steps = (0..=10_000).map(|index| ScenarioStep { index, ..step.clone() }).collect();
+            }),
+            ("together", |new| {
+                let large =
+                    ScenarioStep { recorded_output: Some("x".repeat(MAX_PAYLOAD)), ..new.steps[0].clone() };
+                new.steps = (0..17).map(|index| ScenarioStep { index, ..large.clone() }).collect();
+            }),
+        ];
+        for (what, change) in refused {
+            let mut new = common::scenario("p", &[]);
+            assert!(scenario(&new).is_ok());
+            change(&mut new);
+            let error = scenario(&new).unwrap_err();
+            assert!(matches!(&error, StoreError::Refused(why) if why.contains(what)), "{what}: {error}");
+        }
+    }
+}

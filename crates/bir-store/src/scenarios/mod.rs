@@ -12,6 +12,8 @@ pub(crate) mod columns;
 pub(crate) mod edit;
 pub(crate) mod executions;
 pub(crate) mod limits;
+#[cfg(test)]
+mod plans;
 pub(crate) mod put;
 pub(crate) mod read;
 pub(crate) mod runs;

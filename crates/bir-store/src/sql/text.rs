@@ -7,7 +7,8 @@ const MARK: char = '\u{10FFFE}';
 
 /// For the database.
 pub(crate) fn encode(text: String) -> String {
-    if !text.contains(['\0', MARK]) {
+    // One after the other: a single character is looked for many bytes at a time, two together are not.
+    if !text.contains('\0') && !text.contains(MARK) {
         return text;
     }
     let mut encoded = String::with_capacity(text.len() + 16);
