@@ -444,7 +444,7 @@ fn a_dry_replay_shows_what_would_run_and_ends_with_1_where_it_hands_over() {
     let derived =
         json!({"params": {"city": "Oslo"}, "missing": [], "sampled": [], "derived": true, "costUsd": "0"});
     let mut replayed = json!({"derived": derived, "whole": true, "steps": [{"stepIndex": 0, "toolName": "mcp__h__search",
-        "input": {"city": "Oslo"}, "equal": true, "by": "native"}]});
+        "input": {"city": "Oslo"}, "equal": true, "by": "native", "act": "run"}]});
     stub.on(&replay, ok(&replayed));
     let said = home.bir(&["scenario", "replay", SCN, "--dry"]).ok();
     assert!(said.contains("→ {\"city\":\"Oslo\"}") && said.ends_with("1 step would run\n"), "{said}");

@@ -171,7 +171,7 @@ mod tests {
                 "scenario": {"intent": "Book a room in {city}\u{1b}", "state": "ready", "level": "L1", "revision": 1, "paramsObject": {},
                     "paramsLogic": "", "responseParamsLogic": "", "steps": []},
                 "derived": {"params": {"city": "Oslo", "n": 2}, "missing": ["day"], "sampled": ["n"], "derived": true, "costUsd": "0"}},
-            "steps": [{"stepIndex": 0, "toolName": "mcp__h__search", "input": {"city": "Oslo"}, "equal": false, "by": "native"}],
+            "steps": [{"stepIndex": 0, "toolName": "mcp__h__search", "input": {"city": "Oslo"}, "equal": false, "by": "native", "act": "steer"}],
             "words": {"city": "Oslo"}, "nearest": {"runId": run, "scenarioId": scenario, "prompt": "Book a room in Rome"}, "tookUs": 3});
         let expected = "it matches, and may run
   because   it differs in values alone (values)
@@ -185,7 +185,7 @@ mod tests {
     n = 2  as recorded, since the prompt does not say it
     day is missing: the prompt does not say it, or not clearly
   would run
-      0 mcp__h__search
+      0 mcp__h__search  is shown to the model
         → {\"city\":\"Oslo\"}
 ";
         assert_eq!(shown(said, "book a room in Oslo, please"), expected);

@@ -6,7 +6,7 @@ use super::{api, find, refusal};
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::out::{self, paint, safe, size, time};
-use bir_model::scenario::{Derived, HandOver, ReplayAsk, Replayed, ReplayedStep, Source};
+use bir_model::scenario::{Act, Derived, HandOver, ReplayAsk, Replayed, ReplayedStep, Source};
 use jiff::tz::TimeZone;
 use std::fmt::Write;
 
@@ -55,9 +55,7 @@ fn page(replayed: &Replayed, recorded: bool, width: usize) -> String {
         page.push_str(&block(step, recorded));
     }
     let last = match &replayed.hand_over {
-        None if replayed.whole => {
-            paint::good(&format!("{} would run", size::count(replayed.steps.len() as u64, "step")))
-        }
+        None if replayed.whole => paint::good(&counted(&replayed.steps)),
         None => paint::warn("it does not run whole"),
         Some(over) => paint::warn(&handed(over)),
     };
@@ -98,9 +96,10 @@ fn block(step: &ReplayedStep, recorded: bool) -> String {
         (false, false) => "other than recorded".into(),
     };
     let mut page = format!(
-        "  {} {}  {same}{by}\n",
+        "  {} {}  {}  {same}{by}\n",
         paint::dim(&format!("{:>3}", step.step_index)),
-        paint::bold(&safe::line(&step.tool_name))
+        paint::bold(&safe::line(&step.tool_name)),
+        done(step.act)
     );
     if let Some(input) = &step.input {
         let _ = writeln!(page, "      {} {}", paint::dim("→"), short(input, 2 * VALUE));
@@ -123,10 +122,31 @@ fn block(step: &ReplayedStep, recorded: bool) -> String {
     page
 }
 
+/// What would be done with a step.
+fn done(act: Act) -> String {
+    match act {
+        Act::Run => paint::good("runs"),
+        Act::Steer => paint::warn("is shown to the model"),
+        Act::HandOver => paint::bad("hands over"),
+    }
+}
+
+/// How many steps would run, and how many the model would be shown.
+fn counted(steps: &[ReplayedStep]) -> String {
+    let steered = steps.iter().filter(|step| step.act == Act::Steer).count();
+    let all = size::count(steps.len() as u64, "step");
+    match (steps.len() - steered, steered) {
+        (_, 0) => format!("{all} would run"),
+        (0, _) => format!("{all} would be shown to the model"),
+        (run, shown) => format!("{all}: {run} would run, {shown} would be shown to the model"),
+    }
+}
+
 /// A call that would be made, with its input.
 pub(super) fn call(step: &ReplayedStep) -> String {
     let number = paint::dim(&format!("{:>3}", step.step_index));
-    let mut page = format!("    {number} {}\n", paint::bold(&safe::line(&step.tool_name)));
+    let mut page =
+        format!("    {number} {}  {}\n", paint::bold(&safe::line(&step.tool_name)), done(step.act));
     if let Some(input) = &step.input {
         let _ = writeln!(page, "        {} {}", paint::dim("→"), short(input, 2 * VALUE));
     }
@@ -156,18 +176,18 @@ mod tests {
     fn what_would_run_is_shown_with_its_inputs_and_where_it_stops() {
         let replayed = json!({"derived": {"params": {"city": "Oslo\u{1b}", "n": 2}, "missing": ["day"], "sampled": ["n"], "derived": true,
                 "costUsd": "0"}, "whole": false, "steps": [
-            {"stepIndex": 0, "toolName": "mcp__h__search", "input": {"city": "Oslo"}, "equal": false, "by": "native",
+            {"stepIndex": 0, "toolName": "mcp__h__search", "input": {"city": "Oslo"}, "equal": false, "by": "native", "act": "run",
                 "differs": [{"path": "city", "recorded": "Rome", "made": "Oslo"}]},
-            {"stepIndex": 1, "toolName": "mcp__h__book", "equal": true, "by": "sandbox",
+            {"stepIndex": 1, "toolName": "mcp__h__book", "equal": true, "by": "sandbox", "act": "hand_over",
                 "handOver": {"stepIndex": 1, "stage": "input_logic", "code": "frozen", "why": "it is frozen"}}],
             "handOver": {"stage": "derive", "code": "missing_target", "why": "the day is missing"}});
         let expected = "  city = \"Oslo\\u001b\"
   n = 2  as recorded
   day is missing: the prompt does not say it
-    0 mcp__h__search  other than recorded
+    0 mcp__h__search  runs  other than recorded
       → {\"city\":\"Oslo\"}
       city: recorded \"Rome\", now \"Oslo\"
-    1 mcp__h__book  as recorded  edited by hand
+    1 mcp__h__book  hands over  as recorded  edited by hand
       it hands over to the model at step 1: it is frozen (frozen)
 it hands over to the model before its first step: the day is missing (missing_target)
 ";
