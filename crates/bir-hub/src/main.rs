@@ -17,6 +17,7 @@ mod fault;
 mod jobs;
 mod log;
 mod people;
+mod scenarios;
 mod serve;
 mod store;
 

@@ -11,11 +11,12 @@
 use crate::config::{self, Config};
 use crate::embedded::{self, HubFile, StateDir};
 use crate::fault::Fault;
-use crate::{args, jobs, log, store};
+use crate::{args, jobs, log, scenarios, store};
 use bir_service::clock::{Clock as _, SystemClock, SystemSource};
 use bir_service::{API_VERSION, Settings, State, Telemetry};
 use bir_store::Store;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -132,7 +133,9 @@ async fn with_store(config: &Config, held: Option<&StateDir>, store: &Arc<dyn St
     let (listener, listening) = listen(config, held.is_some()).await?;
     let telemetry = Telemetry::from_env(env!("CARGO_PKG_VERSION"))
         .map_err(|e| Fault::new(format!("{e} (OTEL_EXPORTER_OTLP_…)")))?;
-    let settings = settings(config, listening, held.is_some());
+    let mut settings = settings(config, listening, held.is_some());
+    let exe = std::env::current_exe().ok();
+    scenarios::apply(&mut settings, &|name| std::env::var(name).ok(), exe.as_deref().and_then(Path::parent))?;
     if !listening.ip().is_loopback() && config.public_url.is_none() {
         tracing::warn!(
             "no public URL is set (--public-url): links point to {listening}, and any host name is answered to"
@@ -145,6 +148,7 @@ async fn with_store(config: &Config, held: Option<&StateDir>, store: &Arc<dyn St
     let mut jobs = tokio::task::JoinSet::new();
     jobs.spawn(jobs::retention(store.clone(), config.retention_days));
     jobs.spawn(jobs::purge(store.clone()));
+    jobs.spawn(bir_service::scenarios::work(state.clone()));
     if let (Some(dir), Some(token)) = (held, token) {
         let url = format!("http://{listening}");
         jobs::sweep(&mut jobs, dir.path(), &url, &token);

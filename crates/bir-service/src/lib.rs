@@ -48,6 +48,7 @@ mod throttle;
 pub mod token;
 mod tokens;
 
+pub use bir_calc::book::Prices;
 pub use otel::Telemetry;
 pub use problem::{Code, Problem};
 pub use settings::{Limits, ScenarioLimits, Settings};

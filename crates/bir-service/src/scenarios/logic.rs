@@ -149,7 +149,7 @@ async fn wait(turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Problem> {
 pub(crate) fn unavailable() -> Problem {
     Problem::new(
         Code::LogicSandboxUnavailable,
-        "the hub found no bir-sandbox beside its own program, or cannot start it (`--sandbox`, BIR_SANDBOX): nothing was \
+        "the hub found no bir-sandbox beside its own program, or cannot start it (BIR_SANDBOX names another): nothing was \
          checked, saved or undone",
     )
 }
