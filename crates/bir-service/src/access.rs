@@ -182,10 +182,10 @@ ReadMetrics: No Tenant No Tenant
     }
 
     #[test]
-    fn a_recording_token_records_and_says_whose_it_is() {
+    fn a_recording_token_records_executes_and_says_whose_it_is() {
         for action in Action::ALL {
             let may = covered(&["record".into()], action);
-            assert_eq!(may, matches!(action, Action::Record | Action::Me), "{action:?}");
+            assert_eq!(may, matches!(action, Action::Record | Action::Execute | Action::Me), "{action:?}");
             assert!(covered(&["api".into()], action));
             assert!(!covered(&[], action) && !covered(&["API".into(), "machine-ctl".into()], action));
         }

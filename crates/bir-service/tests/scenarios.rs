@@ -27,6 +27,7 @@ fn with_sandbox(settings: &mut Settings) {
     settings.logic_timeout = Duration::from_secs(5);
     settings.limits.scenarios.calculation = Duration::from_secs(30);
     settings.limits.scenarios.matcher_age = Duration::from_millis(20);
+    settings.limits.scenarios.round = Duration::from_millis(400);
     settings.limits.scenarios.ticket = Duration::from_millis(300);
     settings.limits.record_rate = 100_000;
     settings.limits.api_rate = 100_000;
@@ -240,12 +241,18 @@ async fn life(place: Place) {
     let fallen = place.world.get(&ann.token, &format!("/scenarios/{id}")).await.json();
     assert_eq!(fallen["level"], "L0", "{fallen}");
 
-    // Deleted, it is gone for matching, too.
+    // Deleted, it is gone for matching, too, and does not come back by itself. Its runs are known word for word.
     assert_eq!(place.world.call(&ann.token, "DELETE", &format!("/scenarios/{id}"), "").await.status, 204);
     assert_eq!(place.world.get(&ann.token, &format!("/scenarios/{id}")).await.problem().0, 404);
+    let prompt = "What is the weather in Lisbon today?";
+    let said = place.asked(&ann, prompt, |said| said["matched"]["scenarioId"].is_null()).await;
+    assert!(said["matched"]["scenarioId"].is_null() && said["decision"] == "decline", "{said}");
     let said =
-        place.asked(&ann, "What is the weather in Lisbon today?", |said| said["matched"].is_null()).await;
+        place.asked(&ann, "What is the weather in Madrid today?", |said| said["matched"].is_null()).await;
     assert!(said["matched"].is_null(), "{said}");
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let listed = place.world.get(&ann.token, "/scenarios").await.json();
+    assert_eq!(listed["scenarios"], json!([]), "{listed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -585,10 +592,7 @@ async fn runs_of_which_nothing_can_be_had_say_so() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_is_down_delays_a_calculation_and_loses_none() {
     use std::sync::atomic::Ordering;
-    let place = Place::over(MemoryStore::new().await, |settings| {
-        settings.limits.scenarios.round = Duration::from_millis(300);
-    })
-    .await;
+    let place = Place::new().await;
     let ann = place.ann.clone();
     let (run, _) = place.record(&ann, "What is the weather in Rome today?", &weather("Rome", 4711, 31)).await;
     place.world.store.down.store(true, Ordering::SeqCst);

@@ -16,7 +16,7 @@ const REPLAYS: usize = 2;
 const CALCULATIONS: usize = 2;
 const CHECKS: usize = 2;
 /// A request waits so long for a worker.
-const WAIT: Duration = Duration::from_secs(10);
+const WAIT: Duration = Duration::from_secs(3);
 
 /// Workers of one kind.
 #[derive(Debug)]

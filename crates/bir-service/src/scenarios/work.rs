@@ -6,6 +6,8 @@
 //!  at the start, and every ten minutes: runs that ended and have no scenario
 //! ```
 //!
+//! A round leaves out the runs of scenarios that their owner deleted, as long as this process remembers them.
+//!
 //! Recording never waits for it: what does not fit into the queue is found by the next round. A run that something matched waits for what
 //! became of the execution: a scenario that ran does not confirm itself. Nothing of the queue is kept; what a shutdown cuts off is found at the
 //! next start.
@@ -31,6 +33,8 @@ const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
 /// Tickets that are waited for.
 const TICKETS: usize = 10_000;
+/// Runs of deleted scenarios that are remembered.
+const LEFT: usize = 100_000;
 /// Runs of one part of a round, and parts for one person.
 const PART: u32 = 500;
 const PARTS: usize = 20;
@@ -51,6 +55,8 @@ struct Lines {
     queued: HashSet<RunId>,
     /// Runs that something matched, by ticket; the oldest first.
     open: VecDeque<(TicketId, RunId)>,
+    /// Runs of scenarios that their owner deleted: they are not to come back by themselves.
+    left: HashSet<RunId>,
 }
 
 /// The queue.
@@ -141,6 +147,18 @@ impl Work {
         }
     }
 
+    /// The scenario of these runs was deleted by its owner.
+    pub(crate) fn leave(&self, runs: impl IntoIterator<Item = RunId>) {
+        let mut lines = self.lines();
+        if lines.left.len() < LEFT {
+            lines.left.extend(runs);
+        }
+    }
+
+    fn is_left(&self, run: RunId) -> bool {
+        self.lines().left.contains(&run)
+    }
+
     fn is_open(&self, run: RunId) -> bool {
         self.lines().open.iter().any(|(_, open)| *open == run)
     }
@@ -190,7 +208,9 @@ async fn round(state: &State) -> Result<usize, StoreError> {
             let mut cursor = None;
             for _ in 0..PARTS {
                 let part = state.store.runs_without_scenario(&who, &Page { limit: PART, cursor }).await?;
-                for run in part.runs.iter().filter(|run| is_for_it(run) && !state.work.is_open(run.id)) {
+                for run in part.runs.iter().filter(|run| {
+                    is_for_it(run) && !state.work.is_open(run.id) && !state.work.is_left(run.id)
+                }) {
                     let job = Job { who, run: run.id, tries: 0 };
                     found += usize::from(state.work.push(job, state.settings.limits.scenarios.queue));
                 }
