@@ -6,25 +6,21 @@
 //!             └──────────────────────────┴────────────────────┴─────────────────────────────┴─▶ Unusable, with its reason
 //! ```
 
-use crate::compare::differences;
+use crate::agree::agrees;
 use crate::intent;
 use crate::level::Standing;
-use crate::logic::{Failure, Logic};
-use crate::play::{Now, Player};
+use crate::logic::Logic;
 use crate::stored::{Example, Slot, Stored, StoredStep, Wording};
 use crate::trace::{Recorded, Why, Zone};
 use bir_infer::Calculation;
 use bir_model::RunId;
 use bir_model::scenario::{Mark, StepEdits};
 use bir_plan::effect::Effect;
-use bir_plan::emit::NOW;
-use bir_plan::expr::{EvalError, Scope, eval};
 use bir_plan::result;
-use bir_plan::sandbox::{Kind, Sandbox};
+use bir_plan::sandbox::Sandbox;
 use bir_plan::scenario::Scenario;
 use bir_plan::template::{Confidence, Origin, Template};
 use bir_plan::trace::{Output, Trace};
-use serde_json::{Map, Value};
 use std::borrow::Borrow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -118,7 +114,7 @@ impl Code {
     }
 }
 
-fn unusable(code: Code, why: impl Into<String>) -> Unusable {
+pub(crate) fn unusable(code: Code, why: impl Into<String>) -> Unusable {
     Unusable { code, why: why.into() }
 }
 
@@ -200,7 +196,8 @@ fn fit(run: &Recorded) -> Result<(), Unusable> {
 
 static ABANDONED: AtomicUsize = AtomicUsize::new(0);
 
-/// Infers in a thread of its own, which is left alone when the time is over: it cannot be stopped, and it ends by itself.
+/// Infers in a thread of its own, which is left alone when the time is over: it cannot be stopped, and it ends by
+/// itself.
 fn infer(runs: &Arc<Vec<Recorded>>, until: Instant) -> Result<Calculation, Unusable> {
     let over = || unusable(Code::Budget, "the calculation took longer than it may");
     if ABANDONED.load(Ordering::Acquire) >= MOST_ABANDONED {
@@ -272,7 +269,8 @@ fn stored(runs: &[Recorded], found: &Calculation, agreeing: &[usize]) -> Result<
             },
             reasoning: facts.context.as_deref().map(|text| text.chars().take(REASONING).collect()),
         });
-    let steps = steps.collect();
+    let mut steps: Vec<StoredStep> = steps.collect();
+    note_left_out(first, &mut steps);
     let standing = Standing::new(u32::try_from(agreeing.len()).unwrap_or(u32::MAX));
     let examples = agreeing.iter().filter_map(|n| example(&plan, found, runs.get(*n)?, *n)).collect();
     Ok(Stored {
@@ -288,6 +286,29 @@ fn stored(runs: &[Recorded], found: &Calculation, agreeing: &[usize]) -> Result<
         level_reason: standing.reason().to_owned(),
         plan,
     })
+}
+
+/// Says beside the steps which writes of the run are none of the scenario: what failed or was refused is not done
+/// again, and that is not
+/// kept quiet.
+fn note_left_out(run: &Recorded, steps: &mut [StoredStep]) {
+    for call in run.apart.iter().filter(|call| call.effect != Effect::Read) {
+        let how = match call.why {
+            Why::Own => continue,
+            Why::Refused => "was refused",
+            Why::Failed => "gave an error",
+            Why::Abandoned => "has no end",
+        };
+        let next = run.calls.iter().position(|facts| facts.row > call.row);
+        let place = if next.is_some() { "before" } else { "after" };
+        let Some(step) = next.or(steps.len().checked_sub(1)).and_then(|n| steps.get_mut(n)) else { return };
+        let note = format!("({place} it `{}` {how}, and is not done again)", call.tool);
+        step.reasoning = Some(match step.reasoning.take() {
+            Some(text) if text.len() < 4 * REASONING => format!("{text} {note}"),
+            Some(text) => text,
+            None => note,
+        });
+    }
 }
 
 /// What a scenario calls, in order.
@@ -352,84 +373,4 @@ fn doubt(template: &mut Template, number: &mut usize) -> bool {
         Template::Object(members) => members.iter_mut().any(|(_, member)| doubt(member, number)),
         Template::List(elements) => elements.iter_mut().any(|element| doubt(element, number)),
     }
-}
-
-/// The value that an input's body makes: that of each leaf's own explanation, also where others would have to agree, or nothing explains it.
-pub(crate) fn own_value(template: &Template, scope: &Scope<'_>) -> Result<Value, EvalError> {
-    Ok(match template {
-        Template::Leaf(leaf) => eval(&leaf.expr, scope)?,
-        Template::Object(members) => {
-            let mut object = Map::new();
-            for (name, member) in members {
-                object.insert(name.clone(), own_value(member, scope)?);
-            }
-            object.into()
-        }
-        Template::List(elements) => {
-            elements.iter().map(|element| own_value(element, scope)).collect::<Result<Vec<_>, _>>()?.into()
-        }
-    })
-}
-
-/// Whether the emitted bodies give with the values of the recording what the plan gives.
-fn agrees(stored: &Stored, logic: Logic<'_>) -> Result<(), Unusable> {
-    let Some(clock) = stored.clock() else {
-        return Err(unusable(Code::EmissionDiffers, "the time of the recording cannot be read again"));
-    };
-    let (player, now) = (Player::new(stored, Some(logic), &clock), Now::of(&clock));
-    let (params, mut kept) = (stored.samples(), Map::new());
-    let evaluate =
-        |kind: Kind, body: &str, arguments: Vec<Value>, native: &Value, what: &dyn Fn() -> String| {
-            let made = player.run(kind, body, arguments).map_err(|failure| match &failure {
-                Failure::Budget => unusable(Code::Budget, "the calculation took longer than it may"),
-                Failure::Body(error) if failure.told().0 == "unavailable" => {
-                    unusable(Code::SandboxUnavailable, error.to_string())
-                }
-                Failure::Body(error) => {
-                    unusable(Code::EmissionDiffers, format!("the emitted body of {} fails: {error}", what()))
-                }
-            })?;
-            match differences(native, &made).first() {
-                None => Ok(()),
-                Some(at) => Err(unusable(
-                    Code::EmissionDiffers,
-                    format!("the emitted body of {} gives another `{}` than the plan does", what(), at.path),
-                )),
-            }
-        };
-    let mut named = params.clone();
-    let params_logic = stored.params_logic();
-    if params_logic.contains(NOW) {
-        named.insert(NOW.to_owned(), now.text.clone().into());
-    }
-    evaluate(Kind::Params, &params_logic, vec![player.with_now(&params)], &named.into(), &|| {
-        "the parameters".into()
-    })?;
-    for (n, (step, recorded)) in stored.plan.steps.iter().zip(&stored.steps).enumerate() {
-        let step_of = |what: &str| format!("the {what} of step {}", n + 1);
-        let scope = Scope { params: &params, kept: &kept, result: None, item: None, now: &now.text };
-        let native = own_value(&step.input, &scope)
-            .map_err(|error| unusable(Code::DoesNotReproduce, format!("{}: {error}", step_of("input"))))?;
-        let arguments = vec![player.with_now(&params), Value::Object(kept.clone())];
-        evaluate(Kind::ToolInput, &step.input_logic(), arguments, &native, &|| step_of("input"))?;
-        if step.keeps.is_empty() {
-            continue;
-        }
-        let before = kept.clone();
-        step.keep(&recorded.recorded_output, &params, &mut kept, &now.text)
-            .map_err(|error| unusable(Code::DoesNotReproduce, format!("{}: {error}", step_of("output"))))?;
-        let added: Map<String, Value> = step
-            .keeps
-            .iter()
-            .filter_map(|keep| Some((keep.key.clone(), kept.get(&keep.key)?.clone())))
-            .collect();
-        let arguments =
-            vec![recorded.recorded_output.clone(), player.with_now(&params), Value::Object(before)];
-        evaluate(Kind::ToolOutput, &step.output_logic(), arguments, &added.into(), &|| step_of("output"))?;
-    }
-    let arguments = vec![player.with_now(&params), Value::Object(kept.clone())];
-    let answer = "what the answer is made of";
-    evaluate(Kind::ResponseParams, &stored.response_params_logic(), arguments, &kept.into(), &|| {
-        answer.into()
-    })
 }

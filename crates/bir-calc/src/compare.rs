@@ -1,7 +1,7 @@
 //! Where two JSON values differ. Numbers are compared by their size, since a body of logic has doubles alone.
 
 use bir_model::scenario::Divergence;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// So many differences are told.
 pub(crate) const MOST: usize = 32;
@@ -11,12 +11,21 @@ const DEEPEST: usize = 64;
 /// Whether two values are the same, whatever the order of members.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Number(a), Value::Number(b)) => same_number(a, b),
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
         }
         (a, b) => a == b,
+    }
+}
+
+/// `1` is `1.0`; of whole numbers that doubles cannot tell apart each is another one.
+fn same_number(a: &Number, b: &Number) -> bool {
+    let whole = |n: &Number| n.as_i64().map(i128::from).or_else(|| n.as_u64().map(i128::from));
+    match (whole(a), whole(b)) {
+        (Some(a), Some(b)) => a == b,
+        _ => a == b || a.as_f64() == b.as_f64(),
     }
 }
 
@@ -71,6 +80,9 @@ mod tests {
             (json!([1, 2]), json!([1]), vec!["1"]),
             (json!({}), json!(null), vec![""]),
             (json!({"a": null}), json!({}), vec!["a"]),
+            (json!([1, -0.0, 1e3]), json!([1.0, 0, 1000]), vec![]),
+            (json!(9_007_199_254_740_993_u64), json!(9_007_199_254_740_992_u64), vec![""]),
+            (json!(u64::MAX), json!(-1), vec![""]),
         ] {
             let found = differences(&a, &b);
             assert_eq!(found.iter().map(|d| d.path.as_str()).collect::<Vec<_>>(), paths, "{a} {b}");

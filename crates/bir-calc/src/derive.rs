@@ -1,7 +1,9 @@
 //! The values of a scenario's parameters for another prompt: words of that prompt or their normal forms, never a guess.
 //!
-//! A target that the prompt does not say is missing, and nothing runs. A setting that it does not mention is what it was in the
-//! recording; one that it mentions and that cannot be read is missing like a target.
+//! A target that the prompt does not say is missing, and nothing runs. A setting that it does not mention is what it
+//! was in the
+//! recording; one that it mentions and that cannot be read is missing like a target. Of a prompt that is not read at
+//! all everything is missing.
 
 use crate::stored::Stored;
 use bir_entity::{Clock, Vocabulary};
@@ -10,7 +12,7 @@ use bir_match::{Answer, Matcher, Veto};
 use bir_model::Usd;
 use bir_model::scenario::Derived;
 use bir_plan::param::{Param, Reading, Role};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// A prompt of more bytes is not read.
 const LONGEST: usize = 100 * 1024;
@@ -24,16 +26,13 @@ pub fn derive(stored: &Stored, prompt: &str, clock: &Clock) -> Derived {
     if prompt.trim() == stored.plan.prompt.trim() {
         return again(stored, clock);
     }
-    if stored.plan.params.is_empty() {
-        let why = "the scenario has no parameters, and the prompt is not the one that it was recorded with";
-        return nothing(stored, why);
-    }
     let matcher = Matcher::new(vec![stored.known("it")], clock);
     let answer = matcher.ask(prompt, clock, &Vocabulary::default());
     of_answer(stored, &answer)
 }
 
-/// The values that a match has read already. The answer's places are the scenario's parameters in order, as [`Stored::known`] has them.
+/// The values that a match has read already. The answer's places are the scenario's parameters in order, as
+/// [`Stored::known`] has them.
 #[must_use]
 pub fn of_answer(stored: &Stored, answer: &Answer) -> Derived {
     if answer.scenario.is_none() {
@@ -117,21 +116,10 @@ fn assemble(stored: &Stored, found: Vec<Option<Value>>, unread: &[String]) -> De
     out
 }
 
-/// Nothing was read: settings stand on their samples, and every target is missing.
+/// Nothing was read. Nobody knows whether the prompt mentions a setting, so that is missing too.
 fn nothing(stored: &Stored, why: &str) -> Derived {
-    let mut out = Derived { reason: Some(why.to_owned()), ..Derived::default() };
-    let mut params = Map::new();
-    for param in &stored.plan.params {
-        match param.role {
-            Role::Target => out.missing.push(param.name.clone()),
-            Role::Setting => {
-                params.insert(param.name.clone(), param.sample.clone());
-                out.sampled.push(param.name.clone());
-            }
-        }
-    }
-    out.params = params;
-    out
+    let missing = stored.plan.params.iter().map(|param| param.name.clone()).collect();
+    Derived { missing, reason: Some(why.to_owned()), ..Derived::default() }
 }
 
 /// The values of the recording.
@@ -141,5 +129,122 @@ pub fn recorded(stored: &Stored) -> Derived {
         params: stored.samples(),
         sampled: stored.plan.params.iter().map(|param| param.name.clone()).collect(),
         ..Derived::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stored::{Example, Slot, Wording};
+    use bir_entity::Kind;
+    use bir_match::{Difference, Given};
+    use bir_model::scenario::Level;
+    use bir_plan::scenario::Scenario;
+    use serde_json::json;
+
+    fn clock() -> Clock {
+        Clock { now: "2026-12-04T10:00[Europe/Berlin]".parse().unwrap() }
+    }
+
+    /// "Rome" is a target, "tomorrow" a setting.
+    fn stored(prompt: &str) -> Stored {
+        let param = |name: &str, words: &str, reading: Reading, role: Role, sample: Value| {
+            let at = prompt.find(words)?;
+            let spans = std::iter::once(at..at + words.len()).collect();
+            Some(Param { name: name.into(), spans, reading, role, sample })
+        };
+        let params: Vec<Param> = [
+            param("city", "Rome", Reading::Text, Role::Target, json!("Rome")),
+            param("day", "tomorrow", Reading::Normal(Kind::Date), Role::Setting, json!("2026-12-01")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let slots =
+            params.iter().enumerate().map(|(param, p)| Slot { span: p.spans[0].clone(), param }).collect();
+        Stored {
+            wording: Wording {
+                recorded_at: "2026-11-30T10:00:00+01:00[Europe/Berlin]".into(),
+                zone_assumed: false,
+                examples: vec![Example { text: prompt.into(), slots }],
+            },
+            plan: Scenario { prompt: prompt.into(), params, steps: Vec::new(), runs: 1 },
+            intent: String::new(),
+            family: "x".into(),
+            steps: Vec::new(),
+            level: Level::L0,
+            level_reason: String::new(),
+        }
+    }
+
+    fn answer(values: &[(usize, Value)], missing: &[&str]) -> Answer {
+        let given =
+            |(place, value): &(usize, Value)| Given { place: *place, span: 0..1, value: value.clone() };
+        let nothing = Matcher::new(Vec::new(), &clock()).ask("", &clock(), &Vocabulary::default());
+        Answer {
+            scenario: Some(0),
+            values: values.iter().map(given).collect(),
+            missing: missing.iter().map(|name| (*name).to_owned()).collect(),
+            difference: Some(Difference::Known),
+            confidence: 0.99,
+            ..nothing
+        }
+    }
+
+    #[test]
+    fn a_target_has_to_be_said_and_a_setting_need_not() {
+        let stored = stored("The weather in Rome tomorrow");
+        let (city, day) = ((0, json!("Oslo")), (1, json!("2026-12-05")));
+        for (values, unread, missing, sampled) in [
+            (vec![city.clone(), day.clone()], vec![], vec![], vec![]),
+            (vec![city.clone()], vec![], vec![], vec!["day"]),
+            (vec![day.clone()], vec![], vec!["city"], vec![]),
+            (vec![], vec![], vec!["city"], vec!["day"]),
+            // It is mentioned, and nobody knows as what.
+            (vec![city.clone()], vec!["day"], vec!["day"], vec![]),
+            (vec![city.clone(), day], vec!["day"], vec!["day"], vec![]),
+            (vec![city, (9, json!("x"))], vec![], vec![], vec!["day"]),
+        ] {
+            let derived = of_answer(&stored, &answer(&values, &unread));
+            assert_eq!(
+                (derived.missing.clone(), derived.sampled.clone()),
+                (owned(&missing), owned(&sampled)),
+                "{derived:?}"
+            );
+            assert!(derived.derived && derived.reason.is_some() != missing.is_empty());
+        }
+        for not in [
+            Answer { scenario: None, ..answer(&[], &[]) },
+            Answer { veto: Some(Veto::Typed), ..answer(&[], &[]) },
+            Answer { confidence: 0.2, ..answer(&[], &[]) },
+        ] {
+            let derived = of_answer(&stored, &not);
+            assert!(
+                !derived.derived && derived.missing == ["city", "day"] && derived.params.is_empty(),
+                "{derived:?}"
+            );
+        }
+    }
+
+    fn owned(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn the_same_words_mean_the_day_on_which_they_are_said() {
+        let derived =
+            derive(&stored("The weather in Rome tomorrow"), " The weather in Rome tomorrow\n", &clock());
+        assert_eq!(Value::from(derived.params), json!({"city": "Rome", "day": "2026-12-05"}));
+        assert!(derived.missing.is_empty() && derived.derived);
+    }
+
+    #[test]
+    fn without_parameters_the_same_words_are_needed() {
+        let stored = stored("Show all open tickets");
+        for (prompt, read) in [("Show all open tickets", true), ("Show all open orders", false), ("", false)]
+        {
+            let derived = derive(&stored, prompt, &clock());
+            assert_eq!((derived.derived, derived.params.len()), (read, 0), "{prompt}: {derived:?}");
+        }
     }
 }

@@ -53,10 +53,15 @@ pub enum Event {
     Rejected,
     /// Its owner lets it run so far.
     Allowed(Level),
-    /// A step was changed by hand, or it was calculated anew from so many runs.
+    /// It was calculated anew, from so many runs.
     Changed {
         /// The runs that agree with what it is now.
         agreeing: u32,
+    },
+    /// A step was changed by hand, or a change was taken back. What it does now is known of one recording.
+    Edited {
+        /// In spite of the report: of none.
+        forced: bool,
     },
 }
 
@@ -87,7 +92,9 @@ impl Standing {
                 Self { level: self.level.min(allowed), allowed, ..self }.promoted()
             }
             // What was allowed was allowed for what it was.
-            Event::Changed { agreeing } => Self { allowed: Level::L1, ..Self::new(agreeing) },
+            Event::Changed { agreeing } => Self::new(agreeing),
+            Event::Edited { forced: true } => Self::new(0),
+            Event::Edited { forced: false } => Self { level: self.level.min(Level::L1), ..Self::new(1) },
         }
     }
 
@@ -117,9 +124,9 @@ impl Standing {
     pub fn reason(&self) -> Reason {
         match self.level {
             Level::L0 if self.agreeing == 1 => {
-                "calculated from one run: a second one that agrees, or three predictions that come true, lets its reads run"
+                "calculated from one run; a second one that agrees, or three predictions that come true, let it read"
             }
-            Level::L0 => "two runs that agree, or three predictions that come true, let its reads run",
+            Level::L0 => "two runs that agree, or three predictions that come true, let it read",
             Level::L1 if self.allowed > Level::L1 => "two runs have to agree before its writes run",
             Level::L1 => "its owner has not allowed writes",
             Level::L2 => "its owner has allowed writes that are as once when done twice",
@@ -128,7 +135,8 @@ impl Standing {
     }
 }
 
-/// What is done with a step. An edited step is as sure as its owner is: its confidence is that of a person's word, and the level decides.
+/// What is done with a step. An edited step is as sure as its owner is: its confidence is that of a person's word, and
+/// the level decides.
 #[must_use]
 pub fn act(level: Level, effect: Effect, confidence: Confidence, mark: Option<Mark>, edited: bool) -> Act {
     if mark.is_some() || (confidence == Confidence::None && !edited) {
@@ -174,6 +182,10 @@ mod tests {
             (standing(L0, 0, 2, L1), Event::PredictionTrue, standing(L1, 0, 3, L1)),
             (standing(L3, 9, 0, L3), Event::Changed { agreeing: 1 }, standing(L0, 1, 0, L1)),
             (standing(L0, 0, 0, L1), Event::Changed { agreeing: 2 }, standing(L1, 2, 0, L1)),
+            // Its owner's word for its writes was for what it was.
+            (standing(L3, 9, 0, L3), Event::Edited { forced: false }, standing(L1, 1, 0, L1)),
+            (standing(L0, 1, 2, L1), Event::Edited { forced: false }, standing(L0, 1, 0, L1)),
+            (standing(L3, 9, 0, L3), Event::Edited { forced: true }, standing(L0, 0, 0, L1)),
         ] {
             assert_eq!(before.after(event), after, "{before:?} {event:?}");
         }
@@ -222,12 +234,16 @@ mod tests {
             Just(Event::Rejected),
             prop::sample::select(Level::ALL).prop_map(Event::Allowed),
             (0..4_u32).prop_map(|agreeing| Event::Changed { agreeing }),
+            any::<bool>().prop_map(|forced| Event::Edited { forced }),
         ]
     }
 
     proptest! {
         #[test]
-        fn no_way_leads_to_a_write_without_two_runs_and_the_owner(runs in 0..3_u32, all in prop::collection::vec(events(), 0..40)) {
+        fn no_way_leads_to_a_write_without_two_runs_and_the_owner(
+            runs in 0..3_u32,
+            all in prop::collection::vec(events(), 0..40),
+        ) {
             let mut now = Standing::new(runs);
             // The owner's word, and the runs that agreed, since what the scenario is was last changed.
             let (mut allowed, mut agreed) = (Level::L1, runs);
@@ -235,6 +251,7 @@ mod tests {
                 match event {
                     Event::Allowed(level) => allowed = level,
                     Event::Changed { agreeing } => (allowed, agreed) = (Level::L1, agreeing),
+                    Event::Edited { forced } => (allowed, agreed) = (Level::L1, u32::from(!forced)),
                     Event::RunAgreed => agreed += 1,
                     _ => {}
                 }

@@ -1,17 +1,19 @@
-//! What lies between scenarios and the hub's routes (docs/decisions/0009): no database, no HTTP, and no clock but for how long something may
+//! What lies between scenarios and the hub's routes (docs/decisions/0009): no database, no HTTP, and no clock but for
+//! how long something may
 //! take.
 //!
 //! ```text
 //!  rows of a run ─ trace ─▶ Recorded… ─ calculate ─▶ Stored ─┬─ payload ─▶ the JSON of a match
 //!                                                            ├─ derive ──▶ values of the parameters for a prompt
 //!                                                            ├─ rehearse ▶ what would run, against what was recorded
-//!                                                            ├─ predict ─▶ whether it foretold what a model did by itself
+//!                                                            ├─ predict ─▶ whether it foretold a run of the model
 //!                                                            └─ edit ────▶ what a change by hand would do; undo
 //!  evidence ─ level ─▶ how far it runs by itself      measured turns ─ book ─▶ what it saved, at least
 //! ```
 
 #![forbid(unsafe_code)]
 
+mod agree;
 pub mod book;
 pub mod calculate;
 mod compare;

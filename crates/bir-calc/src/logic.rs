@@ -25,7 +25,8 @@ pub(crate) enum Failure {
 }
 
 impl<'s> Logic<'s> {
-    /// In a sandbox, each body for at most so long (`BIR_LOGIC_TIMEOUT_MS`), all of them for at most `budget` from now on.
+    /// In a sandbox, each body for at most so long (`BIR_LOGIC_TIMEOUT_MS`), all of them for at most `budget` from now
+    /// on.
     #[must_use]
     pub fn new(sandbox: &'s Sandbox, body_ms: u64, budget: Duration) -> Self {
         let now = Instant::now();
@@ -42,7 +43,8 @@ impl<'s> Logic<'s> {
         self.until.saturating_duration_since(Instant::now())
     }
 
-    /// With another sandbox, in which a body that took too long or took the evaluator down is run once more before it is blamed.
+    /// With another sandbox, in which a body that took too long or took the evaluator down is run once more before it
+    /// is blamed.
     #[must_use]
     pub fn with_rerun(self, again: &'s Sandbox) -> Self {
         Self { again: Some(again), ..self }

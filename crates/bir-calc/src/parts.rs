@@ -1,4 +1,5 @@
-//! Looking into expressions. They are data: as JSON, each part of one stands in the whole, under the name of what it is.
+//! Looking into expressions. They are data: as JSON, each part of one stands in the whole, under the name of what it
+//! is.
 
 use bir_plan::expr::Expr;
 use serde_json::Value;

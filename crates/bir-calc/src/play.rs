@@ -63,7 +63,8 @@ impl<'a> Player<'a> {
         Self { stored, edits, logic, now: Now::of(clock) }
     }
 
-    /// Plays it. `through`: a step that hands over does not end it; what is recorded stands in, and its mark counts for nothing.
+    /// Plays it. `through`: a step that hands over does not end it; what is recorded stands in, and its mark counts for
+    /// nothing.
     pub(crate) fn play(
         &self,
         params: &Map<String, Value>,

@@ -1,4 +1,5 @@
-//! Whether a scenario foretold what a model did by itself: a run of the same task, played through the plan afterwards, with its own prompt and its own
+//! Whether a scenario foretold what a model did by itself: a run of the same task, played through the plan afterwards,
+//! with its own prompt and its own
 //! results. Nothing is carried out.
 
 use crate::compare::differences;
@@ -33,7 +34,7 @@ pub enum Prediction {
 #[must_use]
 pub fn predict(stored: &Stored, run: &Recorded, logic: Option<Logic<'_>>) -> Prediction {
     let derived = derive(stored, &run.trace.prompt, &run.trace.clock);
-    if !derived.missing.is_empty() || (!derived.derived && !stored.plan.params.is_empty()) {
+    if !derived.missing.is_empty() || !derived.derived {
         return Prediction::Unread(derived.reason.unwrap_or_else(|| derived.missing.join(", ")));
     }
     let player = Player::new(stored, logic, &run.trace.clock);

@@ -1,4 +1,5 @@
-//! A dry replay: what would run for a prompt, step by step, against recorded results (seed 02 §8.1: a queue for each tool, drawn in order). Nothing is
+//! A dry replay: what would run for a prompt, step by step, against recorded results (seed 02 §8.1: a queue for each
+//! tool, drawn in order). Nothing is
 //! carried out.
 
 use crate::compare::differences;
@@ -24,7 +25,8 @@ pub enum Values<'a> {
     },
 }
 
-/// Replays a stored scenario. Calculated steps are evaluated natively; without `logic` a step with an edited body hands over.
+/// Replays a stored scenario. Calculated steps are evaluated natively; without `logic` a step with an edited body hands
+/// over.
 #[must_use]
 pub fn rehearse(stored: &Stored, values: Values<'_>, logic: Option<Logic<'_>>) -> Replayed {
     let (derived, clock) = match values {
@@ -34,9 +36,10 @@ pub fn rehearse(stored: &Stored, values: Values<'_>, logic: Option<Logic<'_>>) -
     let Some(clock) = clock else {
         return stopped(derived, "unreadable", "the time of the recording cannot be read");
     };
-    if !derived.missing.is_empty() {
+    let unread = matches!(values, Values::Prompt { .. }) && !derived.derived;
+    if unread || !derived.missing.is_empty() {
         let why = derived.reason.clone().unwrap_or_else(|| derived.missing.join(", "));
-        return stopped(derived, "missing_target", &why);
+        return stopped(derived, if unread { "unread" } else { "missing_target" }, &why);
     }
     let player = Player::new(stored, logic, &clock);
     let (played, kept) = player.play(&derived.params, false);

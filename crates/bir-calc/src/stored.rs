@@ -1,4 +1,5 @@
-//! What is kept of a calculated scenario: everything that a match, a derivation, a dry replay and an edit need, also when its runs are gone.
+//! What is kept of a calculated scenario: everything that a match, a derivation, a dry replay and an edit need, also
+//! when its runs are gone.
 
 use crate::parts::any_part;
 use bir_entity::Clock;
@@ -97,6 +98,12 @@ pub enum StoredError {
         /// That are stored.
         steps: usize,
     },
+    /// A word of a prompt that is said to be a parameter is none.
+    #[error("the words of parameter {param} do not stand in the prompt that they are said to stand in")]
+    Words {
+        /// By its number.
+        param: usize,
+    },
     /// The time of its recording is none.
     #[error("`{0}` is no time with a zone")]
     Time(String),
@@ -111,6 +118,17 @@ impl Stored {
     pub fn checked(self) -> Result<Self, StoredError> {
         if self.plan.steps.len() != self.steps.len() {
             return Err(StoredError::Steps { plan: self.plan.steps.len(), steps: self.steps.len() });
+        }
+        let (own, prompt) = (self.plan.params.iter().enumerate(), &self.plan.prompt);
+        let own = own.flat_map(|(param, p)| p.spans.iter().map(move |span| (param, prompt, span)));
+        let said = self.wording.examples.iter();
+        let said = said.flat_map(|example| {
+            example.slots.iter().map(move |slot| (slot.param, &example.text, &slot.span))
+        });
+        for (param, text, span) in own.chain(said) {
+            if param >= self.plan.params.len() || text.get(span.clone()).is_none() {
+                return Err(StoredError::Words { param });
+            }
         }
         self.clock().map(|_| ()).ok_or_else(|| StoredError::Time(self.wording.recorded_at.clone()))?;
         Ok(self)
@@ -178,7 +196,8 @@ impl Stored {
         edited.unwrap_or_else(|| self.calculated(step).0)
     }
 
-    /// The body that makes what later steps need: the edited one, else the calculated one. Empty: there is no such step.
+    /// The body that makes what later steps need: the edited one, else the calculated one. Empty: there is no such
+    /// step.
     #[must_use]
     pub fn output_logic(&self, step: usize) -> String {
         let edited = self.steps.get(step).and_then(|stored| stored.edits.output_logic.clone());
@@ -272,5 +291,68 @@ pub fn origin(origin: Origin) -> &'static str {
         Origin::Clock => "clock",
         Origin::Mixed => "mixed",
         Origin::Unexplained => "unexplained",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn stored() -> Value {
+        json!({
+            "plan": {
+                "prompt": "Find Rome",
+                "params": [{"name": "city", "spans": [{"start": 5, "end": 9}], "reading": "text", "role": "target",
+                    "sample": "Rome"}],
+                "steps": [{"server": null, "tool": "find", "effect": "read", "keeps": [], "input": {"object": [
+                    ["day", {"leaf": {"expr": {"clock": "date"}, "origin": "clock", "confidence": "medium"}}]
+                ]}}],
+                "runs": 1
+            },
+            "wording": {
+                "recordedAt": "2026-11-30T10:00:00+01:00[Europe/Berlin]",
+                "examples": [{"text": "Find Rome", "slots": [{"span": {"start": 5, "end": 9}, "param": 0}]}]
+            },
+            "intent": "Find {city}", "family": "find", "level": "L0", "levelReason": "",
+            "steps": [{"toolName": "find", "recordedInput": {}, "recordedOutput": {}}]
+        })
+    }
+
+    fn read(change: impl FnOnce(&mut Value)) -> Result<Stored, StoredError> {
+        let mut value = stored();
+        change(&mut value);
+        serde_json::from_value::<Stored>(value).unwrap().checked()
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_taken_from_a_store() {
+        assert!(read(|_| {}).is_ok());
+        assert_eq!(read(|s| s["steps"] = json!([])), Err(StoredError::Steps { plan: 1, steps: 0 }));
+        assert_eq!(read(|s| s["wording"]["recordedAt"] = json!("now")), Err(StoredError::Time("now".into())));
+        let words = Err(StoredError::Words { param: 0 });
+        assert_eq!(read(|s| s["plan"]["prompt"] = json!("Find")), words);
+        assert_eq!(
+            read(|s| s["wording"]["examples"][0]["text"] = json!("Find Zürich ü")).map(|_| ()),
+            Ok(())
+        );
+        assert_eq!(read(|s| s["wording"]["examples"][0]["text"] = json!("Findü Rü")), words);
+        assert_eq!(
+            read(|s| s["wording"]["examples"][0]["slots"][0]["param"] = json!(7)),
+            Err(StoredError::Words { param: 7 })
+        );
+    }
+
+    #[test]
+    fn the_clock_is_a_parameter_of_its_own_where_something_reads_it() {
+        let with = read(|_| {}).unwrap();
+        assert!(
+            with.params_logic()
+                .ends_with("return {\n  city: at(params, \"city\"),\n  $now: at(params, \"$now\"),\n};\n")
+        );
+        let leaf = "/plan/steps/0/input/object/0/1/leaf/expr";
+        let without = read(|s| *s.pointer_mut(leaf).unwrap() = json!({"const": {"clock": "date"}})).unwrap();
+        assert!(!without.params_logic().contains("$now"));
+        assert!(!with.has_edits());
     }
 }

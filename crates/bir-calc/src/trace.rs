@@ -1,7 +1,10 @@
-//! A recorded run as calculation reads it: its calls in the order in which they began, each with what it was given and what it gave.
+//! A recorded run as calculation reads it: its calls in the order in which they began, each with what it was given and
+//! what it gave.
 //!
-//! Only calls that ran and gave a result are in it. Others stand [apart](Recorded::apart): one that was refused or failed is not done again, and
-//! where nobody knows whether a write was carried out, nothing can be concluded from the run. Placeholders of redaction and marks of
+//! Only calls that ran and gave a result are in it. Others stand [apart](Recorded::apart): one that was refused or
+//! failed is not done again, and
+//! where nobody knows whether a write was carried out, nothing can be concluded from the run. Placeholders of redaction
+//! and marks of
 //! truncation stay what they are; `bir-infer` takes none of them for a witness.
 
 use bir_entity::Clock;
@@ -98,7 +101,8 @@ pub struct Tool {
 const ZONES: [&str; 3] = ["timeZone", "timezone", "tz"];
 
 impl Recorded {
-    /// Reads a run: its beginning, its rows in any order, its final answer. Rows of other runs and a row that repeats an index are left out.
+    /// Reads a run: its beginning, its rows in any order, its final answer. Rows of other runs and a row that repeats
+    /// an index are left out.
     #[must_use]
     pub fn read(start: &RunStart, rows: &[Step], answer: Option<&str>, tools: &Tools) -> Self {
         let (clock, zone) = clock(start);

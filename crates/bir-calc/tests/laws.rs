@@ -5,11 +5,12 @@
 use bir_calc::Stored;
 use bir_calc::calculate::{Calculated, calculate};
 use bir_calc::derive::derive;
+use bir_calc::edit::{Checker, check, save};
 use bir_calc::rehearse::{Values, rehearse};
 use bir_calc::trace::{CallFacts, Recorded, Zone};
 use bir_entity::Clock;
 use bir_model::RunId;
-use bir_model::scenario::Act;
+use bir_model::scenario::{Act, EditAsk};
 use bir_plan::sandbox::Sandbox;
 use bir_plan::trace::{Call, Output, Trace};
 use proptest::prelude::*;
@@ -167,7 +168,8 @@ proptest! {
     #[test]
     fn nothing_is_guessed(prompt in "[ -~äéЖ日]{0,60}") {
         let stored = &*ROOMS;
-        for prompt in [prompt.clone(), format!("Find a room in {prompt} from May 2, 2027 to May 9, 2027."), format!("{prompt} {}", stored.plan.prompt)] {
+        let within = format!("Find a room in {prompt} from May 2, 2027 to May 9, 2027.");
+        for prompt in [prompt.clone(), within, format!("{prompt} {}", stored.plan.prompt)] {
             let derived = derive(stored, &prompt, &clock());
             for param in &stored.plan.params {
                 let missing = derived.missing.contains(&param.name);
@@ -187,6 +189,62 @@ proptest! {
             prop_assert!(derived.missing.is_empty() || derived.reason.is_some());
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Whatever is written as a body, there is a report within its budget, and nothing but the recorded input passes.
+    #[test]
+    fn any_body_gets_a_report(input in body(), output in body(), step in 0..2_usize) {
+        let program = bir_testkit::bins::bin("bir-sandbox", "bir-sandbox").unwrap();
+        let checker = Checker { program: &program, body_ms: 200, budget: Duration::from_secs(30) };
+        let (input_logic, output_logic) = (Some(input.clone()), Some(output.clone()));
+        let ask = EditAsk { input_logic, output_logic, ..EditAsk::default() };
+        let checked = check(&ROOMS, 0, step, &ask, &checker).unwrap();
+        prop_assert_eq!(checked.report.ok, checked.report.problems.is_empty());
+        prop_assert!(!checked.report.ok && !checked.report.no_change, "{} {}", input, output);
+        prop_assert!(checked.report.problems.iter().all(|problem| !problem.message.is_empty()));
+        prop_assert!(save(checked, &ask).is_err());
+    }
+}
+
+/// What somebody may write.
+fn body() -> impl Strategy<Value = String> {
+    let pieces = vec![
+        "return {",
+        "}",
+        "params",
+        ".query",
+        "respParams",
+        "toolOutput",
+        "[0]",
+        ".city_id",
+        ";",
+        "(",
+        ")",
+        "=>",
+        "while(true)",
+        "throw 1",
+        "'x'",
+        "1",
+        ":",
+        ",",
+        "query",
+        "\n",
+        "//",
+        "`${",
+        "null",
+        "new Array(1e9)",
+        "async",
+        "Promise",
+        "\u{2028}",
+        "é",
+    ];
+    prop_oneof![
+        prop::collection::vec(prop::sample::select(pieces), 0..12).prop_map(|p| p.join(" ")),
+        "[ -~\n]{0,40}"
+    ]
 }
 
 fn room(city: &str, id: u64, from: u8, to: u8) -> Recorded {

@@ -1,4 +1,5 @@
-//! The whole way of a scenario: recorded, calculated, stored and read again, matched with other words, rehearsed, edited, taken back.
+//! The whole way of a scenario: recorded, calculated, stored and read again, matched with other words, rehearsed,
+//! edited, taken back.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -7,12 +8,13 @@ use bir_calc::derive::derive;
 use bir_calc::edit::{self, Checker, Pick, Refused, check, check_undo, save, save_undo, undo};
 use bir_calc::predict::{Prediction, predict};
 use bir_calc::rehearse::{Values, rehearse};
-use bir_calc::trace::{Recorded, Tools};
+use bir_calc::trace::{Apart, Recorded, Tools, Why};
 use bir_calc::{Logic, Stored};
 use bir_entity::Clock;
 use bir_model::EditId;
 use bir_model::record::{RunStart, Step};
 use bir_model::scenario::{EditAsk, EditEntry, Level, Mark, ProblemKind, Source, Stage, StepEdits, UndoAsk};
+use bir_plan::effect::Effect;
 use bir_plan::sandbox::Sandbox;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -71,7 +73,8 @@ fn room(city: &str, id: u64, from: u8, to: u8) -> Recorded {
             ("find_city", json!({"query": city}), json!([{"city_id": id, "name": city}])),
             (
                 "search_rooms",
-                json!({"city_id": id.to_string(), "from": format!("2027-05-{from:02}"), "to": format!("2027-05-{to:02}"), "order": "price"}),
+                json!({"city_id": id.to_string(), "from": format!("2027-05-{from:02}"),
+                    "to": format!("2027-05-{to:02}"), "order": "price"}),
                 json!({"rooms": [{"room_id": id * 7, "price": 90}], "offer": id + 3}),
             ),
             ("get_offer", json!({"offer": id + 3}), json!({"price": 90})),
@@ -232,7 +235,7 @@ fn a_prompt_is_read_or_what_is_missing_is_named() {
         let derived = derive(&stored, other, &clock());
         assert!(!derived.missing.is_empty() && derived.reason.is_some(), "{other}: {derived:?}");
         let dry = rehearse(&stored, Values::Prompt { prompt: other, clock: &clock() }, None);
-        assert_eq!(dry.hand_over.map(|why| (why.code, dry.steps.len())), Some(("missing_target".into(), 0)));
+        assert_eq!(dry.hand_over.map(|why| (why.code, dry.steps.len())), Some(("unread".into(), 0)));
     }
     let begun = Instant::now();
     assert!(!derive(&stored, &"Find a room ".repeat(20_000), &clock()).derived);
@@ -275,6 +278,33 @@ fn one_run_is_no_evidence_for_more_than_steering() {
 }
 
 #[test]
+fn a_write_that_failed_is_left_out_and_said_to_be() {
+    let mut failed = room("Rome", 712_345, 1, 3);
+    let call = |row: u32, tool: &str, why: Why, effect: Effect| Apart {
+        row,
+        server: None,
+        tool: tool.into(),
+        why,
+        effect,
+    };
+    failed.apart = vec![
+        call(1, "book_room", Why::Failed, Effect::Destructive),
+        call(3, "find_more", Why::Failed, Effect::Read),
+        call(90, "send_mail", Why::Refused, Effect::Destructive),
+    ];
+    let reasons: Vec<String> =
+        calculated(vec![failed]).stored.steps.into_iter().map(|step| step.reasoning.unwrap()).collect();
+    assert_eq!(
+        reasons,
+        [
+            "I look it up.",
+            "I look it up. (before it `book_room` gave an error, and is not done again)",
+            "I look it up. (after it `send_mail` was refused, and is not done again)",
+        ]
+    );
+}
+
+#[test]
 fn runs_of_which_nothing_can_be_had_say_why() {
     let code = |run: Recorded| calculate(vec![run], &sandbox(), 1_000, AMPLE).unwrap_err().code;
     assert_eq!(code(run("Find", &[])), Code::NoCalls);
@@ -288,15 +318,20 @@ fn runs_of_which_nothing_can_be_had_say_why() {
     let long = run("Find all", &many);
     assert_eq!(code(long), Code::TooLong);
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    // A double has not the digits of this number, so the emitted body would send another one.
+    let id = 9_007_199_254_740_993_u64;
+    let first = ("find_x", json!({"page": 1}), json!({"item": {"item_id": id}}));
+    let large = run("Show the first item", &[first, ("get_item", json!({"item_id": id}), json!({}))]);
+    assert_eq!(code(large), Code::EmissionDiffers);
     let secret = run("Sign in", &[("find_x", json!({"key": "[redacted:key:0123456789ab]"}), json!({}))]);
     assert_eq!(code(secret), Code::UnexplainedStart);
     let mut unfinished = room("Rome", 712_345, 1, 3);
-    unfinished.apart.push(bir_calc::trace::Apart {
+    unfinished.apart.push(Apart {
         row: 90,
         server: None,
         tool: "send_mail".into(),
-        why: bir_calc::trace::Why::Abandoned,
-        effect: bir_plan::effect::Effect::Destructive,
+        why: Why::Abandoned,
+        effect: Effect::Destructive,
     });
     assert_eq!(code(unfinished), Code::UnfinishedWrite);
     assert_eq!(calculate(Vec::new(), &sandbox(), 1_000, AMPLE).unwrap_err().code, Code::NoCalls);
@@ -309,8 +344,13 @@ fn runs_of_which_nothing_can_be_had_say_why() {
 fn a_budget_is_obeyed() {
     let calls: Vec<_> = (0..calculate::MOST_CALLS)
         .map(|n| {
-            let rows: Vec<Value> = (0..400).map(|m| json!({"id": n * 1_000 + m, "name": format!("name {n} {m}"), "at": "2027-05-01"})).collect();
-            ("find_x", json!({"id": (n * 1_000).saturating_sub(999), "q": format!("name {} 3", n.saturating_sub(1)), "page": n}), json!(rows))
+            let rows: Vec<Value> =
+                (0..400).map(|m| json!({"id": n * 1_000 + m, "name": format!("name {n} {m}")})).collect();
+            (
+                "find_x",
+                json!({"id": (n * 1_000).saturating_sub(999), "q": format!("name {n} 3"), "page": n}),
+                json!(rows),
+            )
         })
         .collect();
     let long = run("Find everything that there is", &calls);
@@ -348,7 +388,7 @@ fn a_change_is_judged_by_what_it_does() {
             1,
             ask(
                 Some(&format!(
-                    "return {{ city_id: String(respParams.{key}), from: '2027-05-01', to: params.{to}, order: 'price' }};"
+                    "return {{ city_id: `${{respParams.{key}}}`, from: '2027-05-01', to: params.{to}, order: 'price' }};"
                 )),
                 None,
             ),

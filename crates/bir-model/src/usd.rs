@@ -6,7 +6,8 @@ use std::ops::{Add, Neg, Sub};
 use std::str::FromStr;
 use thiserror::Error;
 
-/// An amount of money in US dollars, in whole units of 10⁻¹² dollars: a price of six decimals for a million tokens is a whole number of them for one
+/// An amount of money in US dollars, in whole units of 10⁻¹² dollars: a price of six decimals for a million tokens is a
+/// whole number of them for one
 /// token, so that sums are exact in whichever order they are made.
 ///
 /// Written as a decimal text (`"0.0123"`); read from one, or from a JSON number, by the digits that it is written with.

@@ -1,11 +1,14 @@
-//! What a call gave, from what was recorded of it: one rule for whoever calculates, replays, and lets a body of logic read it.
+//! What a call gave, from what was recorded of it: one rule for whoever calculates, replays, and lets a body of logic
+//! read it.
 //!
-//! Structured content is a value. So is a single text that is a JSON object or list. Everything else is text. A value is never a bare text.
+//! Structured content is a value. So is a single text that is a JSON object or list. Everything else is text. A value
+//! is never a bare text.
 
 use crate::trace::Output;
 use serde_json::Value;
 
-/// From the recorded result, JSON; `truncated`: something of it was cut off. A result that says of itself that it is an error is
+/// From the recorded result, JSON; `truncated`: something of it was cut off. A result that says of itself that it is an
+/// error is
 /// [`Output::Failed`].
 #[must_use]
 pub fn output(recorded: &str, truncated: bool) -> Output {

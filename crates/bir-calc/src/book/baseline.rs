@@ -1,8 +1,11 @@
 //! What a task costs when the model does it, at least.
 //!
-//! The bound is that of the *median*, one-sided, 95 %, by order statistics: of `n` samples in order it is the `k`-th smallest, where `k` is the
-//! largest number for which fewer than `k` of `n` tosses of a fair coin come up heads with a probability of at most 5 %. It assumes
-//! nothing of how costs are spread. With five samples it is the smallest (1/32), and with fewer there is none: that is why five are
+//! The bound is that of the *median*, one-sided, 95 %, by order statistics: of `n` samples in order it is the `k`-th
+//! smallest, where `k` is the
+//! largest number for which fewer than `k` of `n` tosses of a fair coin come up heads with a probability of at most 5
+//! %. It assumes
+//! nothing of how costs are spread. With five samples it is the smallest (1/32), and with fewer there is none: that is
+//! why five are
 //! needed.
 
 use super::prices::{Bound, Prices};
@@ -15,8 +18,8 @@ pub const NEEDED: u32 = 5;
 /// The newest so many samples count: what a task costs changes.
 const MOST: usize = 100;
 /// How the bound is made, in words.
-pub const METHOD: &str = "per model, the one-sided 95 % lower bound of the median of its measured runs (order statistics; at least 5 runs), \
-     less what each replayed turn spent in all";
+pub const METHOD: &str = "per model, the one-sided 95 % lower bound of the median of its measured runs (order statistics, \
+     at least 5 runs), less what each replayed turn spent in all";
 
 /// A turn in which the model did the task by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -208,7 +211,8 @@ mod tests {
         assert!(!Sample::of_turn(1, 500, &turn("unknown"), &prices).measured);
         assert!(!Sample::of_turn(1, 0, &turn("claude-haiku-4-5"), &prices).measured);
         let report = |more: serde_json::Value| {
-            let mut report = serde_json::json!({"outcome": "not_steered", "model": "m", "sessionCostUsd": "0.5", "tokens": 9, "measured": true});
+            let mut report = serde_json::json!({"outcome": "not_steered", "model": "m", "sessionCostUsd": "0.5",
+                "tokens": 9, "measured": true});
             report.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             Sample::of_report(7, &serde_json::from_value(report).unwrap())
         };

@@ -46,7 +46,8 @@ impl Entry {
     }
 }
 
-/// What executions of a scenario saved, at least. Nothing is booked before a model's runs are measured ([`NEEDED`]). What replay spent where the model
+/// What executions of a scenario saved, at least. Nothing is booked before a model's runs are measured ([`NEEDED`]).
+/// What replay spent where the model
 /// then did the task by itself counts against the saving.
 #[must_use]
 pub fn ledger(samples: &[Sample], entries: &[Entry], pricing_version: &str) -> Saving {
@@ -187,7 +188,8 @@ mod tests {
         fn no_order_changes_a_sum(costs in prop::collection::vec(0..5_000_000_u64, 1..50), turn in 0..50_usize) {
             let mut entries: Vec<Entry> = costs
                 .iter()
-                .map(|cost| Entry { session_usd: Usd::from_pico(i128::from(*cost) * 1_000_003), ..entry(Outcome::Diverged) })
+                .map(|cost| Usd::from_pico(i128::from(*cost) * 1_000_003))
+                .map(|session_usd| Entry { session_usd, ..entry(Outcome::Diverged) })
                 .collect();
             let samples = samples("m", 9, "0.25");
             let before = ledger(&samples, &entries, "v");

@@ -178,9 +178,8 @@ mod tests {
     #[test]
     fn a_turn_costs_what_its_tokens_cost() {
         let prices = Prices::packaged().unwrap();
-        let one = turn(
-            json!({"claude-haiku-4-5-20251001": {"inputTokens": 7, "outputTokens": 3, "cacheReadTokens": 1_000_000, "cacheCreationTokens": 4}}),
-        );
+        let one = turn(json!({"claude-haiku-4-5-20251001": {"inputTokens": 7, "outputTokens": 3,
+            "cacheReadTokens": 1_000_000, "cacheCreationTokens": 4}}));
         // 7 × 1 + 3 × 5 + 1,000,000 × 0.1 + 4 × 1.25 (or 2), by a million
         assert_eq!(prices.cost(&one, Bound::Least).unwrap().to_string(), "0.100027");
         assert_eq!(prices.cost(&one, Bound::Most).unwrap().to_string(), "0.10003");

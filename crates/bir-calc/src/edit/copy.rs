@@ -1,6 +1,8 @@
-//! Whether a body is a copy of recorded values: what it is made of is changed, one after the other, and what should move does not.
+//! Whether a body is a copy of recorded values: what it is made of is changed, one after the other, and what should
+//! move does not.
 //!
-//! A value of an input has to move with some parameter, kept value or the clock, unless the recordings have shown that it is always the
+//! A value of an input has to move with some parameter, kept value or the clock, unless the recordings have shown that
+//! it is always the
 //! same. Something that is kept has to move with the result.
 
 use super::examine::{End, made};

@@ -1,6 +1,7 @@
 //! Taking back: a function over the history of a scenario.
 //!
-//! An entry can be taken back when nothing later stands on it: what it made of the step is what the step still is. Taking back is an entry
+//! An entry can be taken back when nothing later stands on it: what it made of the step is what the step still is.
+//! Taking back is an entry
 //! of its own, so that it can be taken back too, which is doing it again.
 
 use super::Refused;

@@ -5,7 +5,8 @@
 //!  history ─ undo ──▶ what a step becomes ─ check_undo ─▶ EditReport
 //! ```
 //!
-//! A check runs in a worker of its own, which nobody else waits for, and a body that is costly is run once more before it is blamed.
+//! A check runs in a worker of its own, which nobody else waits for, and a body that is costly is run once more before
+//! it is blamed.
 
 mod copy;
 mod examine;
@@ -186,7 +187,8 @@ pub fn save(checked: Checked, ask: &EditAsk) -> Result<Saved, Refused> {
     Ok(Saved { before: checked.before, after: checked.after, forced, note })
 }
 
-/// What taking back would do: it is checked like a save for later steps and the final answer, so only where it changes what is kept of a result.
+/// What taking back would do: it is checked like a save for later steps and the final answer, so only where it changes
+/// what is kept of a result.
 ///
 /// # Errors
 ///
@@ -197,15 +199,10 @@ pub fn check_undo(stored: &Stored, undo: &Undo, checker: &Checker<'_>) -> Result
     let mut report = EditReport { mark: undo.after.mark, ..EditReport::default() };
     if undo.before.output_logic != undo.after.output_logic {
         report.problems = problems(stored, step, &undo.before, &undo.after, checker)?;
-        report.problems.retain(|problem| {
-            matches!(
-                problem.kind,
-                ProblemKind::BreaksLater
-                    | ProblemKind::BreaksAnswer
-                    | ProblemKind::Fails
-                    | ProblemKind::TooCostly
-            )
-        });
+        // It was saved like that once; that it is a copy, or gives something else than the recording, is known.
+        report
+            .problems
+            .retain(|problem| !matches!(problem.kind, ProblemKind::Copy | ProblemKind::DoesNotReproduce));
     }
     report.ok = report.problems.is_empty();
     report.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -269,7 +266,8 @@ fn becomes(stored: &Stored, step: usize, ask: &EditAsk) -> Result<(StepEdits, St
     Ok((before, StepEdits { input_logic, output_logic, mark }))
 }
 
-/// Who has frozen a step. A mark made by hand stays until it is lifted by hand; that of the calculation goes when somebody has written the input.
+/// Who has frozen a step. A mark made by hand stays until it is lifted by hand; that of the calculation goes when
+/// somebody has written the input.
 #[must_use]
 pub fn mark(by_hand: bool, unexplained: bool, input_edited: bool) -> Option<Mark> {
     match (by_hand, unexplained && !input_edited) {

@@ -6,7 +6,8 @@ use crate::{TicketId, Usd};
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// What became of an execution; a later one in this order takes the place of an earlier one, never the other way round.
+    /// What became of an execution; a later one in this order takes the place of an earlier one, never the other way
+    /// round.
     Outcome {
         /// It was declined, or ended before it ran anything: the model did the task, a sample of the baseline.
         NotSteered = "not_steered",

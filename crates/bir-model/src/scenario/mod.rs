@@ -1,4 +1,5 @@
-//! Scenarios as the hub's routes speak of them, and as `bir` reads them there: what is asked and answered, and the words for it.
+//! Scenarios as the hub's routes speak of them, and as `bir` reads them there: what is asked and answered, and the
+//! words for it.
 //!
 //! ```text
 //!  POST  /recordings/runs                      → Begun { id, matched: Matched { scenario: Payload } }
@@ -76,7 +77,10 @@ mod tests {
         assert!(serde_json::from_value::<ExecutionReport>(json!({"outcome": "perfect"})).is_err());
         let decline: ExecutionReport = serde_json::from_value(json!({"outcome": "not_steered"})).unwrap();
         assert!(report.says_something() && !decline.says_something());
-        let step = |n: u32, status: &str| json!({"stepIndex": n, "toolName": "find", "status": status, "stage": "output_logic", "error": "no"});
+        let step = |n: u32, status: &str| {
+            json!({"stepIndex": n, "toolName": "find", "status": status,
+            "stage": "output_logic", "error": "no"})
+        };
         let mut broken = ExecutionReport {
             steps: serde_json::from_value(json!([step(0, "ok"), step(1, "failed"), step(2, "failed")]))
                 .unwrap(),

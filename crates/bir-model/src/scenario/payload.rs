@@ -67,7 +67,8 @@ pub struct Payload {
     pub response_params_logic: String,
     /// Its steps, in order.
     pub steps: Vec<PayloadStep>,
-    /// The plan (`bir_plan::Scenario`), for steps whose logic is the calculated one: those are evaluated without JavaScript.
+    /// The plan (`bir_plan::Scenario`), for steps whose logic is the calculated one: those are evaluated without
+    /// JavaScript.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Value>,
 }

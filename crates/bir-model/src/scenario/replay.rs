@@ -28,11 +28,11 @@ pub struct DeriveAsk {
 pub struct Derived {
     /// A value for each parameter that has one.
     pub params: Map<String, Value>,
-    /// Targets that the prompt does not say: nothing runs.
+    /// What the prompt does not say and has to, or does not say clearly: nothing runs.
     pub missing: Vec<String>,
     /// Settings that stand on their sample.
     pub sampled: Vec<String>,
-    /// Whether the prompt was read; else the values are the recording's.
+    /// Whether the prompt was read; else nothing runs for it, and the values, where there are any, are the recording's.
     pub derived: bool,
     /// What it cost.
     pub cost_usd: Usd,
@@ -132,9 +132,13 @@ pub struct HandOver {
     pub step_index: Option<u32>,
     /// At what.
     pub stage: Stage,
-    /// A stable word: `missing_target` (the prompt does not say it), `unexplained` (nothing gives a value), `disagree` (its explanations
-    /// do), `absent` (what it is made of is not there), `frozen`, `redacted` (it would hold a placeholder), `no_output` (no recorded
-    /// result is left), `logic` (a body failed), `unavailable` (there is no sandbox), `budget`, `unreadable` (the scenario itself).
+    /// A stable word: `unread` (the prompt does not ask for it), `missing_target` (it does not say something that it
+    /// has to),
+    /// `unexplained` (nothing gives a value), `disagree` (its explanations do), `absent` (what it is made of is not
+    /// there), `frozen`,
+    /// `redacted` (it would hold a placeholder), `no_output` (no recorded result is left), `logic` (a body failed),
+    /// `unavailable` (there
+    /// is no sandbox), `budget`, `unreadable` (the scenario itself).
     pub code: String,
     /// In words.
     pub why: String,
