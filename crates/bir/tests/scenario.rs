@@ -108,7 +108,7 @@ fn a_scenario_is_shown_as_its_chain() {
   prompt    a room in Rome
   state     ready
   level     L1, reads run, writes steer the model
-            not further: one run alone writes nothing
+            (one run alone writes nothing)
   trust     medium, calculated from 2 runs
   approved  no
   project   /p
@@ -422,9 +422,7 @@ fn an_owner_approves_and_deletes() {
     stub.on(&approve, ok(&approved));
     let said = home.bir(&["scenario", "approve", SCN, "--level", "L2"]);
     assert!(
-        said.err.contains(
-            "is approved; it has level L1: reads run, writes steer the model; not further: one run"
-        ),
+        said.err.contains("is approved; it has level L1: reads run, writes steer the model (one run"),
         "{said:?}"
     );
     home.bir(&["scenario", "approve", SCN, "--revoke", "--json"]).json();

@@ -24,7 +24,7 @@ pub(super) async fn run(home: &Home, args: &ApproveArgs) -> Result<(), CommandEr
     let view: View = api::read(&answer)?;
     let approved = if view.approved { "approved" } else { "not approved" };
     let why = view.level_reason.as_deref().filter(|why| !why.is_empty());
-    let why = why.map(|why| format!("; not further: {}", safe::line(why))).unwrap_or_default();
+    let why = why.map(|why| format!(" ({})", safe::line(why))).unwrap_or_default();
     say(format_args!("{id} is {approved}; it has level {}: {}{why}", view.level, show::means(view.level)));
     Ok(())
 }

@@ -104,7 +104,11 @@ fn page(said: &MatchSaid, prompt: &str, width: usize) -> String {
         }
     }
     if !said.steps.is_empty() {
-        let _ = writeln!(page, "  {}", paint::dim("would run"));
+        let _ = writeln!(
+            page,
+            "  {}",
+            paint::dim("would run; inputs that read a result are made of the recorded one")
+        );
         said.steps.iter().for_each(|step| page.push_str(&replay::call(step)));
     }
     page
@@ -184,7 +188,7 @@ mod tests {
     city = \"Oslo\"  from Oslo
     n = 2  as recorded, since the prompt does not say it
     day is missing: the prompt does not say it, or not clearly
-  would run
+  would run; inputs that read a result are made of the recorded one
       0 mcp__h__search  is shown to the model
         → {\"city\":\"Oslo\"}
 ";

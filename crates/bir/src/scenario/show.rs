@@ -127,7 +127,7 @@ fn head(view: &View, look: &Look) -> String {
     );
     field("level", format!("{}, {}", view.level, means(view.level)));
     if let Some(why) = &view.level_reason {
-        field("", format!("not further: {}", safe::line(why)));
+        field("", format!("({})", safe::line(why)));
     }
     field(
         "trust",
