@@ -1,5 +1,5 @@
-//! Where a value comes from, as a person reads it: `hotels.0.id of the result of step 0`. Steps have the numbers that they have
-//! everywhere, from 0.
+//! Where a value comes from, as a person reads it: `hotels.0.id of the result of step 0`. Steps have the numbers that
+//! they have everywhere, from 0.
 
 use crate::expr::{At, Case, Clock, Expr, Op, Path, Selector, Test, TimeForm, Type, Unit, UrlPart};
 use crate::scenario::Scenario;

@@ -1,5 +1,5 @@
-//! `bir match` and `bir scenario` with the real hub: two runs are sent to it, become a scenario, and that is looked at, matched, changed and
-//! changed back.
+//! `bir match` and `bir scenario` with the real hub: two runs are sent to it, become a scenario, and that is looked
+//! at, matched, changed and changed back.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -25,7 +25,8 @@ pub(super) fn print(body: &[u8]) -> Result<(), CommandError> {
     Ok(out::raw(&text)?)
 }
 
-/// What was answered, or a refusal in words: with `--json` its body goes to stdout too, so that a program has the report.
+/// What was answered, or a refusal in words: with `--json` its body goes to stdout too, so that a program has the
+/// report.
 pub(super) fn settled(
     answer: Result<Answer, HubError>,
     json: bool,

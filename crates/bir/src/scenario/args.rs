@@ -65,7 +65,8 @@ pub(crate) struct ListArgs {
 
 #[derive(Args)]
 pub(crate) struct ShowArgs {
-    /// The scenario (`scn_…`) or a run that it is calculated from (`run_…`): an id, the beginning of it, or `last` for the last run.
+    /// The scenario (`scn_…`) or a run that it is calculated from (`run_…`): an id, the beginning of it, or `last`
+    /// for the last run.
     #[arg(value_name = "ID", default_value = "last")]
     pub(crate) id: String,
     /// One step alone, by its number.
@@ -182,7 +183,8 @@ pub(crate) struct ApproveArgs {
     /// The scenario (`scn_…`) or its run (`run_…`): an id, the beginning of it, or `last` for the last run.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
-    /// So far, in place of the level that it has: `L0` it steers, `L1` reads run, `L2` writes that are as once when done twice too, `L3` everything.
+    /// So far, in place of the level that it has: `L0` it steers, `L1` reads run, `L2` writes that are as once when
+    /// done twice too, `L3` everything.
     #[arg(long, value_name = "LEVEL", value_parser = PossibleValuesParser::new(["L0", "L1", "L2", "L3"]))]
     pub(crate) level: Option<String>,
     /// Take the approval back: it no longer runs unasked.

@@ -1,4 +1,5 @@
-//! `bir match`: which scenario a prompt asks for, why or why not, and what would run. Nothing is written, and nothing runs.
+//! `bir match`: which scenario a prompt asks for, why or why not, and what would run. Nothing is written, and nothing
+//! runs.
 
 use super::args::MatchArgs;
 use super::differences::{Differs, bare, differences};

@@ -1,5 +1,5 @@
-//! `bir scenario` and `bir match`: what recorded runs became, and what a prompt would run. Thin clients of the hub's routes
-//! (docs/decisions/0009).
+//! `bir scenario` and `bir match`: what recorded runs became, and what a prompt would run. Thin clients of the hub's
+//! routes (docs/decisions/0009).
 //!
 //! ```text
 //!  args ── find (prefix → id, run → scenario) ── api (one request) ──┬─ --json ─▶ the body as it came
@@ -7,8 +7,8 @@
 //!                                                 a refusal ── refusal (its code, in words; its report) ─▶ stderr, 1
 //! ```
 //!
-//! Bodies of logic come from a file or from stdin, never from an argument: shells change what stands in quotes. Steps have the
-//! numbers that they have everywhere, from 0.
+//! Bodies of logic come from a file or from stdin, never from an argument: shells change what stands in quotes. Steps
+//! have the numbers that they have everywhere, from 0.
 
 pub(crate) mod api;
 mod approve;

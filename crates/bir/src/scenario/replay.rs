@@ -26,7 +26,8 @@ pub(super) async fn run(home: &Home, args: &ReplayArgs) -> Result<(), CommandErr
             "the prompt is empty; leave `--prompt` out to run it with the values of the recording",
         ));
     }
-    // Days and hours in a prompt are the person's, not the hub's; with the values of the recording its clock is the recording's.
+    // Days and hours in a prompt are the person's, not the hub's; with the values of the recording its clock is the
+    // recording's.
     let ask = match &args.prompt {
         None => ReplayAsk::default(),
         Some(prompt) => ReplayAsk {

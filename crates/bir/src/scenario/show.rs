@@ -1,4 +1,5 @@
-//! `bir scenario show`: what a scenario is told, and its chain: each step with the values of its input and where they come from.
+//! `bir scenario show`: what a scenario is told, and its chain: each step with the values of its input and where they
+//! come from.
 
 use super::args::ShowArgs;
 use super::find::{self, Named};
