@@ -54,7 +54,7 @@ fn recorded(prompt: &str, calls: Vec<(String, Value, Output)>) -> Recorded {
 }
 
 fn run(runs: Vec<Recorded>) -> Option<Calculated> {
-    calculate(runs, &SANDBOX, 5_000, Duration::from_secs(60)).ok()
+    calculate(runs, &*SANDBOX, 5_000, Duration::from_secs(60)).ok()
 }
 
 /// A value of an input or of a result: words and numbers that meet each other, and odd ones.

@@ -118,10 +118,10 @@ pub trait People {
     ) -> Result<Option<(Session, Account)>, StoreError>;
     /// Ends a session.
     async fn end_session(&self, tenant: TenantId, hash: &[u8; 32]) -> Result<(), StoreError>;
-    /// Removes tokens and sessions of every tenant that expired before `before`, ms since the Unix epoch, and revoked tokens
-    /// without an end that were revoked before it, and tickets that were made before it and never redeemed; at most `limit` of
-    /// them. Gives how many. A refresh token that was used stays
-    /// until it would have expired: coming again, it is a sign of a thief.
+    /// Removes tokens and sessions of every tenant that expired before `before`, ms since the Unix epoch, revoked tokens
+    /// without an end that were revoked before it, and tickets of executions that were made before it and never redeemed; at
+    /// most `limit` of them. Gives how many. A refresh token that was used stays until it would have expired: coming again, it
+    /// is a sign of a thief.
     async fn purge(&self, before: u64, limit: u32) -> Result<u64, StoreError>;
 }
 
