@@ -86,7 +86,7 @@ fn cases(stored: &Stored, player: &Player<'_>, now: &Now) -> Result<Vec<Case>, U
     let mut out =
         vec![Case { kind: Kind::Params, body, arguments: vec![seen.clone()], native: named.into(), what }];
     for (n, (step, recorded)) in stored.plan.steps.iter().zip(&stored.steps).enumerate() {
-        let step_of = |what: &str| format!("the {what} of step {}", n + 1);
+        let step_of = |what: &str| format!("the {what} of step {n}");
         let unlike = |what: &str, error: EvalError| {
             unusable(Code::DoesNotReproduce, format!("{}: {error}", step_of(what)))
         };

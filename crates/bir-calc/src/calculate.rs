@@ -153,7 +153,7 @@ pub fn calculate<'s>(
         found.agreeing.iter().copied().filter(|run| found.verification.replayed.contains(run)).collect();
     if agreeing.first() != Some(&0) {
         let step = found.verification.failed.iter().find(|(run, _)| *run == 0).map_or(0, |(_, step)| *step);
-        let why = format!("what was calculated does not give the recorded input of step {}", step + 1);
+        let why = format!("what was calculated does not give the recorded input of step {step}");
         return Err(unusable(Code::DoesNotReproduce, why));
     }
     others.extend(runs.iter().enumerate().filter(|(n, _)| !agreeing.contains(n)).map(|(_, run)| run.run));

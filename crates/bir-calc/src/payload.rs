@@ -4,6 +4,7 @@ use crate::intent::description;
 use crate::stored::{Stored, effect, origin, role, trust};
 use bir_model::scenario::{LeafView, Matched, ParamSample, Payload, PayloadStep, ScenarioState, StepView};
 use bir_model::{RunId, ScenarioId, TicketId};
+use bir_plan::template::Origin;
 use serde_json::{Map, Value};
 
 impl Stored {
@@ -61,6 +62,8 @@ impl Stored {
         let leaf = |(path, leaf): (String, &bir_plan::template::Leaf)| LeafView {
             path,
             origin: origin(leaf.origin).to_owned(),
+            source: Some(bir_plan::told::source(&self.plan, n, &leaf.expr))
+                .filter(|_| leaf.origin != Origin::Unexplained),
             confidence: trust(leaf.confidence),
             others: u32::try_from(leaf.also.len()).unwrap_or(u32::MAX),
         };

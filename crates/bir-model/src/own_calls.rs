@@ -8,7 +8,7 @@ const HOUSEKEEPING: [&str; 2] = ["ToolSearch", "tool_search"];
 const OWN_SERVER: &str = "bir";
 const OWN_STEP: &str = "run_scenario";
 /// Tools that run a command line, as hosts name them.
-const SHELLS: [&str; 8] = [
+const SHELLS: [&str; 9] = [
     "Bash",
     "bash",
     "shell",
@@ -17,6 +17,7 @@ const SHELLS: [&str; 8] = [
     "run_shell_command",
     "run_in_terminal",
     "powershell",
+    "PowerShell",
 ];
 /// Programs that run the text behind their `-c`.
 const INTERPRETERS: [&str; 3] = ["bash", "sh", "zsh"];
@@ -189,6 +190,8 @@ mod tests {
             ("shell", None, None, Some(argv(&["bash", "-lc", "cd x && bir status"])), false),
             ("shell", None, None, Some(argv(&["bash", "-lc", "ls"])), true),
             ("shell", None, None, Some(argv(&["bir", "status"])), false),
+            ("PowerShell", None, None, Some(json!({"command": "cd C:\\x; bir status"}).to_string()), false),
+            ("PowerShell", None, None, Some(json!({"command": "bir status | rm x"}).to_string()), true),
             ("mcp__bir__search", Some("bir"), Some("search"), None, false),
             ("mcp__bir__search", Some("bir"), None, None, false),
             ("mcp__bir__run_scenario", Some("bir"), Some("run_scenario"), None, true),

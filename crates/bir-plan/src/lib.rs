@@ -15,6 +15,7 @@ pub mod result;
 pub mod sandbox;
 pub mod scenario;
 pub mod template;
+pub mod told;
 pub mod trace;
 mod words;
 

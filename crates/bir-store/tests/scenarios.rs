@@ -323,6 +323,9 @@ async fn books_an_execution_once(store: &dyn Store, who: &View) {
     assert_eq!(store.redeem(who, id, &never).await.unwrap(), Redeemed::Unknown);
     let found = store.executions(who, Some(id), &page(9)).await.unwrap().executions;
     assert_eq!((found.len(), found[0].id, found[0].run), (1, ticket, Some(ids[1])));
+    let used =
+        |id: ScenarioId| async move { store.scenario(who, id).await.unwrap().unwrap().summary.last_used_at };
+    assert_eq!((used(id).await, used(other).await), (Some(found[0].claimed_at), None));
     told.prompt = Some("asked\0".into());
     assert_eq!(found[0].report, told);
 

@@ -9,6 +9,7 @@ use crate::login::{LoginArgs, LogoutArgs};
 use crate::pages::{CompletionsArgs, ManArgs};
 use crate::project::ProjectArgs;
 use crate::runs::args::RunsArgs;
+use crate::scenario::args::{MatchArgs, ScenarioArgs};
 use crate::switch::SwitchArgs;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -42,6 +43,10 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Look at what was recorded.
     Runs(Box<RunsArgs>),
+    /// Say which scenario a prompt asks for, why or why not, and what would run.
+    Match(MatchArgs),
+    /// Look at what recorded runs became, and change it.
+    Scenario(Box<ScenarioArgs>),
     /// Print the configuration entry that puts bir-proxy in front of an MCP server.
     Wrap(Box<WrapArgs>),
     /// Print the hooks that a host needs for its prompts and built-in tools to be recorded.
@@ -202,7 +207,7 @@ pub(crate) fn one_line(e: &clap::Error, path: &str) -> String {
             format!("no command; see `{path} --help`")
         }
         ErrorKind::MissingRequiredArgument => {
-            let missing = in_notation.replace(['<', '>'], "");
+            let missing = in_notation.replace(['<', '>'], "").replace("...", "");
             format!("{missing} is missing; see `{path} --help`")
         }
         ErrorKind::InvalidValue if text(ContextKind::InvalidValue).is_empty() => {
@@ -303,6 +308,24 @@ mod tests {
                 "`--device` and `--email` exclude each other",
                 "bir login --help",
             ),
+            ("bir match", "PROMPT is missing", "bir match --help"),
+            ("bir scenario", "no command", "bir scenario --help"),
+            ("bir scenario lst", "`lst`", "did you mean `bir scenario list`"),
+            ("bir scenario list --state good", "`--state` cannot be `good`", "pending, ready, unusable"),
+            ("bir scenario check 0197", "--step N is missing", "bir scenario check --help"),
+            ("bir scenario edit 0197 --step x", "x", "--help"),
+            (
+                "bir scenario edit 0197 --step 1 --freeze --unfreeze",
+                "`--freeze` and `--unfreeze` exclude each other",
+                "bir scenario edit --help",
+            ),
+            (
+                "bir scenario undo 0197 --edit sedit_1 --step 1",
+                "`--edit` and `--step` exclude each other",
+                "bir scenario undo --help",
+            ),
+            ("bir scenario calc last --discard-edits", "--force is missing", "bir scenario calc --help"),
+            ("bir scenario rm", "ID is missing", "bir scenario rm --help"),
             ("bir up now", "`now`", "bir up --help"),
         ] {
             let e = Cli::try_parse_from(line.split(' ')).err().unwrap();

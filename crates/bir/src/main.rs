@@ -8,6 +8,7 @@
 //!           ├── install (and uninstall, setup)
 //!           ├── project (add, list, rm)   switch (off, on)   hooks (a host's)   login (and logout)
 //!           ├── runs (list, show, follow, grep, diff, export, import, rm)
+//!           ├── scenario (match; list, show, calc, check, edit, edits, undo, approve, replay, rm)
 //!           ├── pages (completions, man)
 //!           └── demo ── sample (a small MCP server)
 //!         home (state directory, client of the hub)   programs (bir-proxy, bir-hub)
@@ -36,6 +37,7 @@ mod programs;
 mod project;
 mod runs;
 mod sample;
+mod scenario;
 mod switch;
 mod trial;
 mod wrap;
@@ -96,6 +98,8 @@ fn main() -> ExitCode {
         cli::Command::Completions(args) => pages::completions(&args),
         cli::Command::Man(args) => pages::man(&args),
         cli::Command::Runs(args) => runs::run(*args),
+        cli::Command::Match(args) => scenario::match_prompt(&args),
+        cli::Command::Scenario(args) => scenario::run(*args),
         cli::Command::Demo(args) => demo::run(&args),
         cli::Command::SampleServer => sample::serve(),
         cli::Command::Detach { argv } => hub::detach(&argv),

@@ -218,14 +218,14 @@ impl Examined<'_> {
                     if differs.is_empty() {
                         continue;
                     }
-                    let message = format!("step {} then gets another input: {}", n + 1, places(&differs));
+                    let message = format!("step {n} then gets another input: {}", places(&differs));
                     Problem {
                         differs,
                         ..problem(ProblemKind::BreaksLater, Some(n), Some(Part::Input), message)
                     }
                 }
                 Err(why) => {
-                    let message = format!("step {} then gets no input: {}", n + 1, why.why);
+                    let message = format!("step {n} then gets no input: {}", why.why);
                     problem(ProblemKind::BreaksLater, Some(n), Some(Part::Input), message)
                 }
             };

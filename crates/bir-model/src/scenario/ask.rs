@@ -5,6 +5,7 @@ use super::replay::ReplayedStep;
 use super::view::Level;
 use crate::{RunId, ScenarioId};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 use super::words::words;
 
@@ -51,6 +52,9 @@ pub struct MatchSaid {
     /// What a run with this prompt would be answered, without a ticket; none: nothing matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched: Option<Matched>,
+    /// The words of the prompt that parameters were read from, by name; of one that stands on its sample, none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub words: BTreeMap<String, String>,
     /// What would run, against recorded results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<ReplayedStep>,

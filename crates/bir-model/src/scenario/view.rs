@@ -189,6 +189,9 @@ pub struct LeafView {
     pub path: String,
     /// Where it comes from: `constant`, `prompt`, `result`, `clock`, `mixed`, `unexplained`.
     pub origin: String,
+    /// The same as a person reads it: `parameter city`, `hotels.0.id of the result of step 0`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// How much that is trusted.
     pub confidence: Trust,
     /// So many other explanations have to agree with it.

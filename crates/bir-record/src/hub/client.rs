@@ -19,8 +19,8 @@ const REFRESH_LOCK: Duration = Duration::from_secs(35);
 /// Longest answer that is read in bytes: a page of rows with their payloads.
 const LONGEST_ANSWER: usize = 256 * 1024 * 1024;
 
-/// Longest problem that is read in bytes.
-const LONGEST_PROBLEM: usize = 64 * 1024;
+/// Longest problem that is read in bytes: the report of a check has values of a recording in it.
+const LONGEST_PROBLEM: usize = 4 * 1024 * 1024;
 
 /// An answer that was not refused.
 #[derive(Debug)]
@@ -151,10 +151,23 @@ impl HubClient {
     ///
     /// As [`HubClient::get`].
     pub async fn post(&mut self, path: &str, body: &impl Serialize) -> Result<Answer, HubError> {
+        self.send(Method::POST, path, body).await
+    }
+
+    /// `PATCH` of a JSON value.
+    ///
+    /// # Errors
+    ///
+    /// As [`HubClient::get`].
+    pub async fn patch(&mut self, path: &str, body: &impl Serialize) -> Result<Answer, HubError> {
+        self.send(Method::PATCH, path, body).await
+    }
+
+    async fn send(&mut self, method: Method, path: &str, body: &impl Serialize) -> Result<Answer, HubError> {
         let url = || self.destination.url.clone();
         let body =
             serde_json::to_vec(body).map_err(|e| HubError::Answer { url: url(), why: e.to_string() })?;
-        self.request(Method::POST, path, Some(("application/json", body.into()))).await
+        self.request(method, path, Some(("application/json", body.into()))).await
     }
 
     /// `POST` of JSON lines.
@@ -290,6 +303,7 @@ impl HubClient {
         let read = tokio::time::timeout(WHOLE, response.head_of_body(LONGEST_PROBLEM)).await;
         let body = read.ok().and_then(Result::ok).unwrap_or_default();
         let problem = serde_json::from_slice::<Problem>(&body).unwrap_or_default();
+        let problem = Problem { body, ..problem };
         let retry_after = after.map(Duration::from_secs);
         Err(HubError::Refused { status: status.as_u16(), problem: Box::new(problem), retry_after })
     }

@@ -14,6 +14,9 @@ pub struct Problem {
     pub detail: String,
     /// Finds the request in the hub's log.
     pub request_id: Option<String>,
+    /// The answer as it came, for what a problem holds beside that; in no error text. Cut at 4 MiB.
+    #[serde(skip)]
+    pub body: Vec<u8>,
 }
 
 /// Why a hub did not answer as asked.
@@ -90,6 +93,15 @@ impl HubError {
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Refused { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// The refusal.
+    #[must_use]
+    pub fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Refused { problem, .. } => Some(problem),
             _ => None,
         }
     }

@@ -10,6 +10,7 @@ use crate::ship::{self, ShipOptions, Shipper};
 use crate::spool::{RunWriter, Spool};
 use crate::{Raw, Redacted, SafeRecord};
 use bir_model::control::Compared;
+use bir_model::own_calls;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -92,6 +93,10 @@ impl Scrub for Scrubber {
     }
 
     fn excludes(&self, tool: &str, arguments: Option<Raw<'_>>) -> bool {
+        // Our own server is never wrapped by `bir install`; somebody may have done it by hand.
+        if !own_calls::is_step(tool, Some(&self.server), Some(tool), None) {
+            return true;
+        }
         let call = Call { server: Some(&self.server), tools: &[tool], here: &self.here, arguments };
         self.exclude.covers(&call)
     }
@@ -213,5 +218,21 @@ impl Keep for Keeper {
         if let Some(shipper) = self.shipper.take() {
             shipper.close(budget);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_our_own_server_are_no_steps_but_running_a_scenario() {
+        let dir = tempfile::tempdir().unwrap();
+        let excludes = |server: &str, tool: &str| {
+            let mut store = Store::new(dir.path().into(), server.into(), Arc::new(|_, _| {}));
+            store.open(&mut |_| {}).unwrap().0.excludes(tool, None)
+        };
+        assert!(excludes("bir", "scenario_edit") && excludes("bir", "investigate"));
+        assert!(!excludes("bir", "run_scenario") && !excludes("birch", "scenario_edit"));
     }
 }

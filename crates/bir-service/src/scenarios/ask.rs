@@ -16,15 +16,16 @@ use axum::body::Body;
 use axum::extract::Path;
 use axum::response::Response;
 use bir_calc::rehearse::{Values, rehearse};
-use bir_calc::{derive, payload};
+use bir_calc::{Stored, derive, payload};
 use bir_match::decide::{READS, WRITES};
-use bir_match::{Decision as Judged, Difference, Evidence, Veto};
+use bir_match::{Decision as Judged, Difference, Evidence, Given, Veto};
 use bir_model::RunId;
 use bir_model::record::RunStart;
 use bir_model::scenario::{
     Decision, DeriveAsk, Derived, Effect, MatchAsk, MatchSaid, Matched, Outcome, ReplayAsk, StepVerdict,
 };
 use bir_store::model::{Match, Page, View};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
@@ -281,6 +282,17 @@ pub(crate) async fn of_run(state: &State, who: &View, run: &RunStart) -> Option<
 /// A ticket may take so long, whatever is left of the budget.
 const TICKET: Duration = Duration::from_millis(50);
 
+/// The words that the values of a match were read from, by the name of the parameter.
+fn words(stored: &Stored, given: &[Given], derived: &Derived, prompt: &str) -> BTreeMap<String, String> {
+    let one = |given: &Given| {
+        // The answer's places are the parameters in order. Those of another revision may stand for something else.
+        let param = stored.plan.params.get(given.place)?;
+        let same = derived.params.get(&param.name) == Some(&given.value);
+        Some((param.name.clone(), prompt.get(given.span.clone()).filter(|_| same)?.to_owned()))
+    };
+    given.iter().filter_map(one).collect()
+}
+
 /// `POST /scenarios/match`.
 pub(crate) async fn ask(
     axum::extract::State(state): axum::extract::State<State>,
@@ -295,12 +307,14 @@ pub(crate) async fn ask(
     let question = Question { prompt: ask.prompt.clone(), project: ask.project, clock: clock.clone() };
     let said = self::question(&state, &who, question, ASKED).await;
     let nearest = said.told.as_ref().and_then(|told| told.nearest.clone());
+    let given = said.told.as_ref().map(|told| told.answer.values.clone()).unwrap_or_default();
     let took_us = u64::try_from(said.took.as_micros()).unwrap_or(u64::MAX);
     let mut answer = MatchSaid {
         decision: said.decision,
         code: said.code.to_owned(),
         why: said.why,
         matched: None,
+        words: BTreeMap::new(),
         steps: vec![],
         nearest,
         took_us,
@@ -311,6 +325,7 @@ pub(crate) async fn ask(
     if let Some((whole, derived)) = said.found {
         let row = whole.row();
         let stored = whole.ready()?.clone();
+        answer.words = words(&stored, &given, &derived, &ask.prompt);
         let played = logic::with(&state, stored, move |stored, logic| {
             rehearse(stored, Values::Prompt { prompt: &ask.prompt, clock: &clock }, logic)
         });

@@ -470,7 +470,7 @@ async fn further(state: &State, who: &View, id: ScenarioId, run: RunId) -> Resul
     let Some(stored) = whole.stored.clone() else { return Ok(Done::Ready(id)) };
     let foretold = logic::with(state, stored, move |stored, logic| predict(stored, &new, logic)).await?;
     if let Prediction::False { step, .. } = foretold {
-        let why = format!("when the model did the task by itself, it did step {} otherwise", step + 1);
+        let why = format!("when the model did the task by itself, it did step {step} otherwise");
         demote(state, who, whole.row(), Event::PredictionFalse, &why).await?;
     }
     Ok(Done::Ready(id))

@@ -147,6 +147,8 @@ pub struct ScenarioSummary {
     pub created_at: u64,
     /// When it was last calculated, edited, approved or given another level, ms since the Unix epoch.
     pub updated_at: u64,
+    /// When an execution of it was last told, ms since the Unix epoch.
+    pub last_used_at: Option<u64>,
     /// Why it is unusable.
     pub reason: Option<String>,
     /// What it does, in words.

@@ -50,7 +50,7 @@ fn items(page: &mut Value, key: &str) -> Vec<Value> {
 }
 
 /// At most `want` items of a list.
-async fn list(
+pub(crate) async fn list(
     client: &mut HubClient,
     route: &str,
     key: &str,

@@ -28,13 +28,18 @@ pub(crate) fn digits(id: RunId) -> String {
 
 /// A short form of each id, long enough to tell each from the others.
 pub(crate) fn short(ids: &[RunId]) -> Vec<String> {
-    let mut sorted: Vec<String> = ids.iter().map(|id| digits(*id)).collect();
+    short_digits(&ids.iter().map(|id| digits(*id)).collect::<Vec<_>>())
+}
+
+/// The same of the digits of ids.
+pub(crate) fn short_digits(ids: &[String]) -> Vec<String> {
+    let mut sorted = ids.to_vec();
     sorted.sort();
     sorted.dedup();
     let common = |a: &str, b: &str| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     let shared = sorted.windows(2).map(|pair| common(&pair[0], &pair[1]) + 1).max().unwrap_or_default();
     let length = shared.max(SHOWN);
-    ids.iter().map(|id| digits(*id).chars().take(length).collect()).collect()
+    ids.iter().map(|digits| digits.chars().take(length).collect()).collect()
 }
 
 /// The short form of one id.
@@ -43,7 +48,7 @@ pub(crate) fn short_one(id: RunId) -> String {
 }
 
 /// What was written, as the digits of an id.
-fn beginning(text: &str) -> Option<String> {
+pub(crate) fn beginning(text: &str) -> Option<String> {
     let text = text.strip_prefix(RunId::PREFIX).unwrap_or(text);
     let text: String = text.chars().filter(|c| *c != '-').map(|c| c.to_ascii_lowercase()).collect();
     let fits = (4..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());

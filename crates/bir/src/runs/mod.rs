@@ -13,7 +13,7 @@ pub(crate) mod args;
 pub(crate) mod call;
 mod diff;
 mod export;
-mod find;
+pub(crate) mod find;
 mod follow;
 mod grep;
 mod import;

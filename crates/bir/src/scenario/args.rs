@@ -1,0 +1,225 @@
+//! The arguments of `bir match` and `bir scenario`.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(crate) struct MatchArgs {
+    /// What would be asked, in quotes; `-` for stdin.
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: String,
+    /// A directory of the project that it would be asked in [default: the one that you are in].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+    /// Print what the hub answers.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ScenarioArgs {
+    #[command(subcommand)]
+    pub(crate) command: ScenarioCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ScenarioCommand {
+    /// List scenarios, newest first.
+    List(ListArgs),
+    /// Show one: its parameters, its steps, where each value comes from.
+    Show(ShowArgs),
+    /// Calculate one from a run, or again.
+    Calc(CalcArgs),
+    /// Try a change of a step; nothing is saved.
+    Check(CheckArgs),
+    /// Try a change of a step, and save it where nothing is wrong with it.
+    Edit(EditArgs),
+    /// List the changes that were made by hand, newest first.
+    Edits(EditsArgs),
+    /// Take back the newest change, or a named one.
+    Undo(UndoArgs),
+    /// Say how far it may run by itself.
+    Approve(ApproveArgs),
+    /// Run it against what was recorded: no tool is called.
+    Replay(ReplayArgs),
+    /// Delete scenarios; the runs that they are calculated from stay.
+    Rm(RmArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct ListArgs {
+    /// How far its calculation is.
+    #[arg(long, value_name = "STATE", value_parser = PossibleValuesParser::new(["pending", "ready", "unusable"]))]
+    pub(crate) state: Option<String>,
+    /// A directory of the project.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+    /// At most so many.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) limit: u32,
+    /// Print an array of scenarios.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ShowArgs {
+    /// The scenario (`scn_…`) or a run that it is calculated from (`run_…`): an id, the beginning of it, or `last`
+    /// for the last run.
+    #[arg(value_name = "ID", default_value = "last")]
+    pub(crate) id: String,
+    /// One step alone, by its number.
+    #[arg(long, value_name = "N")]
+    pub(crate) step: Option<u32>,
+    /// Print the bodies of logic as well.
+    #[arg(long)]
+    pub(crate) logic: bool,
+    /// Print what the hub answers; of one step that step, with the scenario's id and revision.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct CalcArgs {
+    /// The run (`run_…`), or a scenario (`scn_…`) with --force: an id, the beginning of it, or `last` for the last run.
+    #[arg(value_name = "ID", default_value = "last")]
+    pub(crate) id: String,
+    /// Again, in its place.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Although steps were changed by hand: those changes go.
+    #[arg(long, requires = "force")]
+    pub(crate) discard_edits: bool,
+    /// Print what the hub answers.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A change of a step.
+#[derive(Args)]
+pub(crate) struct ChangeArgs {
+    /// The scenario (`scn_…`) or its run (`run_…`): an id, the beginning of it, or `last` for the last run.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// The step, by its number as `show` has it.
+    #[arg(long, value_name = "N")]
+    pub(crate) step: u32,
+    /// A file with the body that makes its input, `(params, respParams)`; `-` for stdin.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) input_logic: Option<PathBuf>,
+    /// A file with the body that makes what later steps need, `(toolOutput, params, respParams)`; `-` for stdin.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output_logic: Option<PathBuf>,
+    /// Let the scenario run it again.
+    #[arg(long)]
+    pub(crate) unfreeze: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+    /// Print what the hub answers.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct EditArgs {
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+    /// Let the scenario stop before it.
+    #[arg(long, conflicts_with = "unfreeze")]
+    pub(crate) freeze: bool,
+    /// Save in spite of what the check says; needs --note.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Why.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Option<String>,
+    /// Save only where the scenario still has this revision.
+    #[arg(long, value_name = "N")]
+    pub(crate) revision: Option<u64>,
+    /// Print what the hub answers.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct EditsArgs {
+    /// The scenario (`scn_…`) or its run (`run_…`): an id, the beginning of it, or `last` for the last run.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// Print an array of changes.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct UndoArgs {
+    /// The scenario (`scn_…`) or its run (`run_…`): an id, the beginning of it, or `last` for the last run.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// This change (`sedit_…`); one that took another back is taken back itself, which redoes.
+    #[arg(long, value_name = "EDIT", conflicts_with = "step")]
+    pub(crate) edit: Option<String>,
+    /// The newest change of this step.
+    #[arg(long, value_name = "N")]
+    pub(crate) step: Option<u32>,
+    /// Undo in spite of what the check says; needs --note.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Why.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Option<String>,
+    /// Print what the hub answers.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ApproveArgs {
+    /// The scenario (`scn_…`) or its run (`run_…`): an id, the beginning of it, or `last` for the last run.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// So far, in place of the level that it has: `L0` it steers, `L1` reads run, `L2` writes that are as once when
+    /// done twice too, `L3` everything.
+    #[arg(long, value_name = "LEVEL", value_parser = PossibleValuesParser::new(["L0", "L1", "L2", "L3"]))]
+    pub(crate) level: Option<String>,
+    /// Take the approval back: it no longer runs unasked.
+    #[arg(long, conflicts_with = "level")]
+    pub(crate) revoke: bool,
+    /// Print what the hub answers.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ReplayArgs {
+    /// The scenario (`scn_…`) or its run (`run_…`): an id, the beginning of it, or `last` for the last run.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// For what would be asked, in quotes; without it, with the values of the recording.
+    #[arg(long, value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+    /// Against what was recorded; nothing else can be done yet.
+    #[arg(long)]
+    pub(crate) dry: bool,
+    /// Print what the hub answers.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct RmArgs {
+    /// Scenarios (`scn_…`), or runs (`run_…`) that they are calculated from: ids or beginnings of ids.
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) ids: Vec<String>,
+    /// Do not ask.
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Print an object that says how many were deleted.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
