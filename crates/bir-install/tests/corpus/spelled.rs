@@ -1,9 +1,7 @@
 //! What is written in a way of its own comes back in that way; and comments that a change would take away stay, and are kept nowhere else.
 
 use crate::home::{Asked, Home};
-use crate::tree;
 use bir_hosts::Host;
-use bir_model::Format;
 
 const CODEX: &str = "~/.codex/config.toml";
 
