@@ -81,6 +81,13 @@ fn against(veto: Veto) -> String {
         Veto::Written => "a value is written in small letters, as no recorded one is".into(),
         Veto::Empty => "a value has no word of its own".into(),
         Veto::Divided => "a sign divides a value, so that it may be two".into(),
+        Veto::Function => {
+            "a value holds a word that names nothing (several, hers), as no recorded one does".into()
+        }
+        Veto::Unit => "a value holds a unit or a number in words, as no recorded one does".into(),
+        Veto::Extends => "a value is a recorded one and something more".into(),
+        Veto::Beside => "nothing marks where a value ends and the one beside it begins".into(),
+        Veto::Roles => "recorded prompts have two of the values the other way round".into(),
     }
 }
 
