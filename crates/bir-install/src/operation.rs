@@ -21,6 +21,7 @@ mod mend;
 mod pending;
 mod place;
 mod repair;
+mod writers;
 
 pub use commit::{commit, commit_on};
 pub use repair::{repair, repair_on};

@@ -1,15 +1,14 @@
 //! The way of an operation, from the look at the files to the end of its note.
 
 use super::disk::Disk;
-use super::exchange::{self, Change, Names, SETTLE};
+use super::exchange::{self, Change, Names};
 use super::lock::Lock;
 use super::mend::{Bench, Side};
 use super::pending::{Pending, PendingFile};
-use super::{CommitError, FileChange, Mender, Operation, place, repair};
+use super::{CommitError, FileChange, Mender, Operation, place, repair, writers};
 use crate::ledger::{self, Ledger, store};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
 
 /// Carries an operation out. What a crash had left before is mended first.
 ///
@@ -132,9 +131,7 @@ fn carried_out(
             Err(source) => return Err(CommitError::write(&change.path)(source)),
         }
     }
-    if !held.is_empty() {
-        sleep(SETTLE);
-    }
+    writers::wait_for(&held.iter().map(|(_, old)| old.as_path()).collect::<Vec<_>>());
     for (change, old) in held {
         if place::read(&old).map_err(CommitError::write(&change.path))? != change.before {
             return Err(CommitError::Changed(change.path.clone()));

@@ -8,8 +8,8 @@
 //! A temporary file's name says what we put into it (OURS, the first digits of its hash) and what we expect to come out (THEIRS). So whoever
 //! finds one after a crash can tell a text of ours from one of another program, which is never thrown away while it is the newest.
 //!
-//! A program that writes in place may have opened the old file before the exchange. The old file is therefore held for
-//! [`SETTLE`], and looked at again: what has been written to it goes back as well.
+//! A program that writes in place may have opened the old file before the exchange. The old file is therefore held until it has closed
+//! it ([`writers`](super::writers)), and looked at again: what has been written to it goes back as well.
 
 use super::disk::Disk;
 use super::place::read;
@@ -17,11 +17,7 @@ use crate::ledger::Hash;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-/// How long an old file is held before it is looked at for the last time. A program that rewrites a configuration in place has
-/// truncated it when it opened it, and closes it well within this.
-pub(super) const SETTLE: Duration = Duration::from_millis(25);
 /// Digits of a hash in a name.
 const DIGITS: usize = 16;
 /// In place of a hash: no file.
@@ -262,7 +258,11 @@ mod tests {
                 let names = Names { id: "id", index: 3, real: &real };
                 fs::write(names.held(Some(b"ours"), Some(b"then")), held).unwrap();
                 fs::write(names.part(), "half").unwrap();
-                std::thread::sleep(Duration::from_millis(if now == Some("of a third") { 20 } else { 0 }));
+                std::thread::sleep(std::time::Duration::from_millis(if now == Some("of a third") {
+                    20
+                } else {
+                    0
+                }));
                 if let Some(now) = now {
                     fs::write(&real, now).unwrap();
                 }
@@ -294,7 +294,7 @@ mod tests {
             let names = Names { id: "id", index: 0, real: &real };
             fs::write(names.held(None, Some(b"then")), held).unwrap();
             if let Some(now) = now {
-                std::thread::sleep(Duration::from_millis(20));
+                std::thread::sleep(std::time::Duration::from_millis(20));
                 fs::write(&real, now).unwrap();
             }
             tidy(&Disk::default(), names, wanted.then(|| Hash::of(b"then")).as_ref()).unwrap();

@@ -10,13 +10,13 @@
 //! Each step may be the last one before a crash; the next time goes on from what is there then.
 
 use super::disk::Disk;
-use super::exchange::{self, Change, Names, SETTLE};
+use super::exchange::{self, Change, Names};
 use super::pending::{Pending, PendingFile};
-use super::{CommitError, Mended, Mender, Mending, place};
+use super::{CommitError, Mended, Mender, Mending, place, writers};
 use crate::delta::Delta;
 use crate::ledger::{Hash, Ledger};
 use std::io;
-use std::thread::sleep;
+use std::path::PathBuf;
 
 /// So often a file is begun with anew, because another program was faster.
 const TRIES: usize = 200;
@@ -93,9 +93,9 @@ impl Bench<'_> {
                 },
             };
             place::may_write(&file.real)?;
-            if let Change::Done(_) = exchange::change(self.disk, names, now.as_deref(), next.as_deref())? {
+            if let Change::Done(old) = exchange::change(self.disk, names, now.as_deref(), next.as_deref())? {
                 // The next turn looks at what is held, and at the file.
-                sleep(SETTLE);
+                writers::wait_for(&old.iter().map(PathBuf::as_path).collect::<Vec<_>>());
             }
         }
         Err(place::refuse(io::ErrorKind::ResourceBusy, "another program does not stop writing it"))
