@@ -81,8 +81,17 @@ pub(crate) enum Done {
     Ready(ScenarioId),
     /// It has one, and that cannot be run.
     Unusable(ScenarioId),
-    /// It is not for calculation: it goes on, lost something, asked nothing, or a scenario ran in it.
+    /// It is not for calculation: it goes on, lost something, asked nothing, a scenario ran in it, or what was had of it was deleted.
     Passed,
+}
+
+/// Why a run is calculated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// It ended, or a round found it.
+    Itself,
+    /// Its owner asked for it.
+    Asked,
 }
 
 /// Whether a run is one that is calculated.
@@ -284,8 +293,8 @@ async fn stands(
     })
 }
 
-/// Calculates a run: what a run that ended is queued for.
-pub(crate) async fn of_run(state: &State, who: &View, run: RunId) -> Result<Done, Fault> {
+/// Calculates a run. What its owner deleted is calculated again only for whoever asks.
+pub(crate) async fn of_run(state: &State, who: &View, run: RunId, cause: Cause) -> Result<Done, Fault> {
     let Some(detail) = state.store.run(who, run).await? else { return Ok(Done::Passed) };
     // An administrator's view of others' runs is not used here.
     if detail.summary.user != who.user || !is_for_it(&detail.summary) {
@@ -293,6 +302,7 @@ pub(crate) async fn of_run(state: &State, who: &View, run: RunId) -> Result<Done
     }
     let belongs = state.store.scenarios_of_runs(who, &[run]).await?.into_iter().next();
     match belongs {
+        None if cause == Cause::Itself && state.store.is_dismissed(who, run).await? => Ok(Done::Passed),
         None => fresh(state, who, run).await,
         Some(known) => match known.role {
             // The model did by itself what matched: a further example.
@@ -596,7 +606,7 @@ pub(crate) async fn run(
     if !is_for_it(&summary) {
         return Err(Problem::new(Code::Invalid, unfit(&summary)));
     }
-    match of_run(&state, &who, run).await? {
+    match of_run(&state, &who, run, Cause::Asked).await? {
         Done::Ready(id) | Done::Unusable(id) => json::ok(&load::view(&load::whole(&state, &who, id).await?)),
         Done::Passed => Err(Problem::not_found("run")),
     }
