@@ -58,7 +58,7 @@ async fn keep(state: &State, who: &View, owner: &Arc<Owner>) {
         {
             let mut work = owner.work();
             work.looked = Some(Instant::now());
-            if let Ok(true) = &renewed {
+            if !matches!(renewed, Ok(false)) {
                 work.not_before = Instant::now() + took * REST;
             }
         }
@@ -133,7 +133,7 @@ async fn renew(state: &State, who: &View, owner: &Arc<Owner>) -> Result<bool, St
         bytes: state.settings.limits.scenarios.matcher_bytes,
     };
     let known = library.clone();
-    let (library, changed) = blocking(move || {
+    let done = blocking(move || {
         let _turn = turn;
         let (library, changed) = match known {
             Some(library) => {
@@ -154,8 +154,9 @@ async fn renew(state: &State, who: &View, owner: &Arc<Owner>) -> Result<bool, St
         };
         let settled = library.settle(plain, position);
         (library, changed || settled)
-    })
-    .await?;
+    });
+    // One that a change has failed in may be half of each: the next question has it built again.
+    let (library, changed) = done.await.inspect_err(|_| owner.discard())?;
     if changed {
         let (prompts, bytes) = (library.prompts(), library.bytes());
         tracing::debug!(user = %who.user, prompts, bytes, "prompts are held ready");

@@ -113,6 +113,11 @@ impl Owner {
         self.ready.send_if_modified(|ready| ready.replace(library).is_none());
     }
 
+    /// Lets go of what is held.
+    fn discard(&self) {
+        self.ready.send_replace(None);
+    }
+
     fn work(&self) -> MutexGuard<'_, Work> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
