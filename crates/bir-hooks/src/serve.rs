@@ -31,6 +31,7 @@ pub(crate) fn run(detached: bool, force: bool) -> u8 {
     let book = Book::new(book::Options {
         version: env!("CARGO_PKG_VERSION").into(),
         project_of: bir_control_client::project_of,
+        zone: bir_record::Zone::system,
         injection: injection(&log),
     });
     match daemon::serve(options(&state_dir, force, log.clone()), book, Transcripts::new()) {

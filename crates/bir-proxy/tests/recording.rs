@@ -67,6 +67,8 @@ fn a_legacy_session_is_recorded_as_the_wire_had_it() {
     assert!(server.title.is_some() && server.version.is_some(), "{server:?}");
     let root = bir_control_client::project_of(&std::env::current_dir().unwrap());
     assert_eq!(run.start.project.as_deref(), root.to_str());
+    let zone = bir_record::Zone::system().map(|zone| zone.as_str().into());
+    assert_eq!(run.start.metadata.get("timeZone"), zone.as_ref());
     assert_eq!(run.outcomes(), ["ok", "tool_error", "rpc_error", "ok", "cancelled", "unknown"]);
     assert_eq!(run.finish.as_ref().unwrap().reason, EndReason::Closed);
 

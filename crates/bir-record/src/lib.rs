@@ -25,9 +25,11 @@ mod safe;
 pub mod ship;
 pub mod spool;
 mod told;
+mod zone;
 
 pub use safe::{Raw, Redacted, RedactedText, RunFacts, SafeLeg, SafePayload, SafeRecord};
 pub use told::SafeTold;
+pub use zone::Zone;
 
 /// The id of the row that ends a call, from the id of the row that begins it: whoever has to end a call in the place of
 /// another ends it under the same id.

@@ -1,6 +1,7 @@
 //! The boundary that nothing unredacted crosses: a [`Raw`] value becomes [`Redacted`] through the redactor alone, and a
 //! [`SafeRecord`], the only thing that the spool takes, is made of redacted parts alone.
 
+use crate::Zone;
 use bir_model::control::Join;
 use bir_model::record::{FinalAnswer, Finish, Leg, Lost, Record, RunStart, Step};
 
@@ -63,11 +64,13 @@ impl RedactedText {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SafeRecord(Record);
 
-/// What the metadata of a run says: words of our own, so that nothing of a payload gets there.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What the metadata of a run says: words of our own and names of zones, so that nothing of a payload gets there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunFacts {
-    /// How the calls that hooks and proxies saw are recognised as one.
+    /// How the calls that hooks and proxies saw are recognised as one; `join`.
     pub join: Option<Join>,
+    /// The time zone that it ran in; `timeZone`.
+    pub zone: Option<Zone>,
 }
 
 /// The payloads of one row.
@@ -113,9 +116,10 @@ impl SafeRecord {
     #[must_use]
     pub fn run_with(start: RunStart, input: Option<RedactedText>, facts: RunFacts) -> Self {
         let join = facts.join.map(|join| ("join".to_owned(), join.as_str().into()));
+        let zone = facts.zone.map(|zone| ("timeZone".to_owned(), zone.as_str().into()));
         Self(Record::Run(RunStart {
             input: input.map(|t| t.0),
-            metadata: join.into_iter().collect(),
+            metadata: join.into_iter().chain(zone).collect(),
             ..start
         }))
     }

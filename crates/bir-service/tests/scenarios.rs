@@ -251,8 +251,34 @@ async fn life(place: Place) {
         place.asked(&ann, "What is the weather in Madrid today?", |said| said["matched"].is_null()).await;
     assert!(said["matched"].is_null(), "{said}");
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let listed = place.world.get(&ann.token, "/scenarios").await.json();
-    assert_eq!(listed["scenarios"], json!([]), "{listed}");
+    let none = async || {
+        let listed = place.world.get(&ann.token, "/scenarios").await.json();
+        assert_eq!(listed["scenarios"], json!([]), "{listed}");
+    };
+    none().await;
+
+    // Nor does it after a restart: another process over the same store finds the run that has none, and leaves those alone.
+    place.work.abort();
+    let other = place.world.person(place.world.tenant, Role::Member, "zoe@example.com").await;
+    let (found, _) =
+        place.record(&other, "What is the weather in Rome today?", &weather("Rome", 4711, 31)).await;
+    let state = bir_service::State::new(place.world.state.store().clone(), {
+        let mut settings = Settings::new(common::HOST.parse().unwrap());
+        with_sandbox(&mut settings);
+        settings
+    });
+    let work = tokio::spawn(scenarios::work(state.clone()));
+    place.scenario(&other, found).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    none().await;
+    state.end_streams();
+    work.await.unwrap();
+
+    // Whoever asks for it gets it, and from then on it is as any other.
+    let path = format!("/recordings/runs/{first}/calculate");
+    let again = place.world.post(&ann.token, &path, &json!({})).await.json();
+    assert_eq!((&again["state"], &again["sourceRunId"]), (&json!("ready"), &json!(first)), "{again}");
+    assert_eq!(place.scenario(&ann, first).await["scenarioId"], again["scenarioId"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -117,41 +117,49 @@ pub(crate) async fn expired(db: &Db, before: u64, limit: u32) -> Result<Deleted,
 }
 
 pub(crate) async fn scenario(db: &Db, who: &View, id: ScenarioId) -> Result<bool, StoreError> {
-    let mut tx = db.write(who.tenant).await?;
-    // What hangs on it goes with it.
-    let sql = "DELETE FROM scenarios WHERE tenant_id = $1 AND id = $2 AND user_id = $3";
-    let gone = tx.run(sql, values![who.tenant, id, who.user]).await?;
-    tx.commit().await?;
-    if gone > 0 {
-        db.forget().await;
-    }
-    Ok(gone > 0)
+    let of = " AND s.id = $4";
+    Ok(some_scenarios(db, who, of, values![id]).await? > 0)
 }
 
 /// In parts of one transaction each, so that nobody waits long for it.
 pub(crate) async fn scenarios(db: &Db, who: &View, project: Option<&str>) -> Result<u64, StoreError> {
+    let (of, values) = match project {
+        Some(project) => (
+            " AND s.project_hash = $4 AND s.project = $5",
+            values![Facet::new("project", project).hash(), project],
+        ),
+        None => ("", Vec::new()),
+    };
     let mut gone = 0;
     loop {
-        let mut values = values![who.tenant, who.user, AT_ONCE];
-        let mut of = "";
-        if let Some(project) = project {
-            values.extend(values![Facet::new("project", project).hash(), project]);
-            of = " AND s.project_hash = $4 AND s.project = $5";
-        }
-        let sql = format!(
-            "DELETE FROM scenarios WHERE tenant_id = $1 AND id IN (
-                 SELECT s.id FROM scenarios s WHERE s.tenant_id = $1 AND s.user_id = $2{of} LIMIT $3)"
-        );
-        let mut tx = db.write(who.tenant).await?;
-        let part = tx.run(sql, values).await?;
-        tx.commit().await?;
+        let part = some_scenarios(db, who, of, values.clone()).await?;
         gone += part;
         if part < u64::from(AT_ONCE) {
-            break;
+            return Ok(gone);
         }
     }
-    if gone > 0 {
-        db.forget().await;
+}
+
+/// Deletes some scenarios of `who` with what hangs on them, in one transaction, and marks their runs. `of` says which, with `values` from `$4` on.
+async fn some_scenarios(db: &Db, who: &View, of: &str, values: Vec<Value>) -> Result<u64, StoreError> {
+    let mut tx = db.write(who.tenant).await?;
+    // Whoever changes one of them waits here or is waited for.
+    let lock = if tx.is_postgres() { " FOR UPDATE" } else { "" };
+    let sql = format!(
+        "SELECT s.id FROM scenarios s WHERE s.tenant_id = $1 AND s.user_id = $2{of} ORDER BY s.id LIMIT $3{lock}"
+    );
+    let mut which = values![who.tenant, who.user, AT_ONCE];
+    which.extend(values);
+    let mut these = values![who.tenant];
+    for row in tx.rows(sql, which).await? {
+        these.push(row.uuid(0)?.into());
     }
+    let Some(count) = these.len().checked_sub(1).filter(|count| *count > 0) else { return Ok(0) };
+    let list = placeholders(2, count);
+    crate::scenarios::runs::dismiss(&mut tx, &list, &these).await?;
+    let sql = format!("DELETE FROM scenarios WHERE tenant_id = $1 AND id IN ({list})");
+    let gone = tx.run(sql, these).await?;
+    tx.commit().await?;
+    db.forget().await;
     Ok(gone)
 }

@@ -245,6 +245,66 @@ async fn knows_its_runs(store: &dyn Store, who: &View) {
     store.delete_scenarios(who, None).await.unwrap();
 }
 
+async fn remembers_what_was_deleted(store: &dyn Store, who: &View) {
+    let ids = runs(store, who, 5).await;
+    let of = async |page: &Page| {
+        let part = store.runs_to_calculate(who, page).await.unwrap();
+        (part.runs.iter().map(|run| run.id).collect::<Vec<_>>(), part.next)
+    };
+    let dismissed = async || {
+        let mut found = Vec::new();
+        for (n, id) in ids.iter().enumerate() {
+            if store.is_dismissed(who, *id).await.unwrap() {
+                found.push(n);
+            }
+        }
+        found
+    };
+    let one =
+        put(store, who, &scenario("one", &[(ids[0], RunRole::Source), (ids[1], RunRole::Example)])).await.id;
+    assert!(store.add_scenario_run(who, one, ids[2], RunRole::Replayed).await.unwrap());
+    put(store, who, &scenario("two", &[(ids[3], RunRole::Source)])).await;
+    assert!(dismissed().await.is_empty());
+    assert!(store.delete_run(who, ids[1]).await.unwrap());
+    assert!(store.delete_scenario(who, one).await.unwrap());
+    assert_eq!(dismissed().await, [0, 2], "one that was deleted before leaves no mark");
+    assert_eq!(store.delete_scenarios(who, None).await.unwrap(), 1);
+    assert_eq!(dismissed().await, [0, 2, 3]);
+    assert_eq!(of(&page(1)).await, (vec![ids[4]], None));
+    let free = store.runs_without_scenario(who, &page(9)).await.unwrap().runs;
+    assert_eq!(free.iter().map(|run| run.id).collect::<Vec<_>>(), [ids[4], ids[3], ids[2], ids[0]]);
+    assert!(store.scenarios_of_runs(who, &ids).await.unwrap().is_empty());
+
+    // Put into a scenario, it is as any other.
+    let again = put(store, who, &scenario("again", &[(ids[0], RunRole::Source)])).await.id;
+    assert!(store.add_scenario_run(who, again, ids[2], RunRole::Baseline).await.unwrap());
+    assert_eq!(dismissed().await, [3]);
+    let known = store.scenarios_of_runs(who, &ids).await.unwrap();
+    let known: Vec<_> = known.iter().map(|of| (of.run, of.role, of.scenario.id)).collect();
+    assert_eq!(known, [(ids[0], RunRole::Source, again), (ids[2], RunRole::Baseline, again)]);
+
+    // The mark goes with its run, however that goes.
+    assert!(store.delete_run(who, ids[3]).await.unwrap());
+    assert!(dismissed().await.is_empty());
+    assert!(store.delete_scenario(who, again).await.unwrap());
+    assert_eq!(dismissed().await, [0, 2]);
+    store.delete_recordings_of(who, who.user).await.unwrap();
+    assert!(dismissed().await.is_empty());
+}
+
+/// Deleting scenarios and runs at the same time leaves no mark behind, and ends.
+async fn is_deleted_beside_its_runs(store: &Arc<dyn Store>, who: View) {
+    for _ in 0..20 {
+        let ids = runs(&**store, &who, 4).await;
+        let named: Vec<_> = ids.iter().map(|run| (*run, RunRole::Example)).collect();
+        let id = put(&**store, &who, &scenario("p", &named)).await.id;
+        let gone = store.clone();
+        let scenario = tokio::spawn(async move { gone.delete_scenario(&who, id).await });
+        store.delete_recordings_of(&who, who.user).await.unwrap();
+        assert!(scenario.await.unwrap().unwrap());
+    }
+}
+
 async fn keeps_a_history(store: &dyn Store, who: &View) {
     let id = put(store, who, &scenario("edited", &[])).await.id;
     let first =
@@ -393,8 +453,12 @@ async fn is_its_owners_alone(store: &dyn Store, who: &View, others: &[View]) {
         assert!(store.scenarios_of_runs(other, &[run]).await.unwrap().is_empty());
         assert!(store.candidates(other, None, 9).await.unwrap().is_empty());
         assert!(store.scenario_runs(other, id, &page(9)).await.unwrap().runs.is_empty());
-        let free = store.runs_without_scenario(other, &page(9)).await.unwrap().runs;
-        assert_eq!(free.iter().map(|run| run.id).collect::<Vec<_>>(), [own]);
+        for free in [
+            store.runs_without_scenario(other, &page(9)).await.unwrap().runs,
+            store.runs_to_calculate(other, &page(9)).await.unwrap().runs,
+        ] {
+            assert_eq!(free.iter().map(|run| run.id).collect::<Vec<_>>(), [own]);
+        }
         assert!(store.edits(other, id, &page(9)).await.unwrap().edits.is_empty());
         assert!(store.edit(other, id, saved.id).await.unwrap().is_none());
         for of in [Some(id), None] {
@@ -424,6 +488,10 @@ async fn is_its_owners_alone(store: &dyn Store, who: &View, others: &[View]) {
         store.redeem(who, id, &report(Some(ticket), Outcome::Failed)).await.unwrap(),
         Redeemed::Booked(ticket)
     );
+    assert!(store.delete_scenario(who, id).await.unwrap() && store.is_dismissed(who, run).await.unwrap());
+    for other in others {
+        assert!(!store.is_dismissed(other, run).await.unwrap());
+    }
 }
 
 async fn says_what_is_too_large(store: &dyn Store, who: &View) {
@@ -522,7 +590,11 @@ where
 }
 
 async fn goes_with_its_owner_and_stays_without_its_runs(store: &dyn Store, who: &View) {
-    let ids = runs(store, who, 2).await;
+    let ids = runs(store, who, 3).await;
+    let gone = put(store, who, &scenario("gone", &[(ids[2], RunRole::Source)])).await.id;
+    assert!(
+        store.delete_scenario(who, gone).await.unwrap() && store.is_dismissed(who, ids[2]).await.unwrap()
+    );
     let id = put(store, who, &scenario("kept", &[(ids[0], RunRole::Source), (ids[1], RunRole::Replayed)]))
         .await
         .id;
@@ -546,6 +618,8 @@ async fn all(store: Arc<dyn Store>) {
     store.delete_recordings_of(&ada, ada.user).await.unwrap();
     is_listed_and_found_for_matching(&*store, &ada).await;
     knows_its_runs(&*store, &ada).await;
+    remembers_what_was_deleted(&*store, &ada).await;
+    is_deleted_beside_its_runs(&store, ada).await;
     keeps_a_history(&*store, &ada).await;
     books_an_execution_once(&*store, &ada).await;
     says_what_is_too_large(&*store, &ada).await;

@@ -10,7 +10,7 @@ use super::{Answer, Effect, Entry, EntryWhat, ids};
 use bir_model::control::{Registered, Registration};
 use bir_model::record::{HostInfo, Lost, RunStart, ServerInfo};
 use bir_model::{Outcome, RunId, Tier};
-use bir_record::{RedactedText, RunFacts, SafeRecord};
+use bir_record::{RedactedText, RunFacts, SafeRecord, Zone};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -28,6 +28,8 @@ pub struct Options {
     pub version: String,
     /// Which project a directory belongs to; it looks at the disk, so that it comes from outside.
     pub project_of: fn(&Path) -> PathBuf,
+    /// The time zone now, for runs that begin; from outside for the same reason.
+    pub zone: fn() -> Option<Zone>,
     /// Ids in arguments; none with `BIR_NO_CORRELATION` or without a decision.
     pub injection: Option<Injection>,
 }
@@ -226,7 +228,7 @@ impl Book {
             session_id: Some(session.id.clone()),
             metadata: BTreeMap::new(),
         };
-        SafeRecord::run_with(start, input, RunFacts { join: Some(session.join) })
+        SafeRecord::run_with(start, input, RunFacts { join: Some(session.join), zone: (self.options.zone)() })
     }
 
     /// The prompt of a run that has begun without, and of which nothing is written yet. None: there is none that the prompt could
@@ -281,7 +283,8 @@ impl Book {
             session_id: None,
             metadata: BTreeMap::new(),
         };
-        let mut run = Run::new(id, None, SafeRecord::run(start, None), at, self.now);
+        let facts = RunFacts { join: None, zone: (self.options.zone)() };
+        let mut run = Run::new(id, None, SafeRecord::run_with(start, None, facts), at, self.now);
         run.begin(&mut self.out);
         self.runs.insert(id, run);
         self.standalone.insert(parent, id);

@@ -12,7 +12,7 @@
 use super::keep::{Keep, Scrub};
 use super::rows::{Call, MOST_LEGS, name, parties};
 use super::told::{Opening, Told, Value, What};
-use crate::{SafeLeg, SafePayload, SafeRecord};
+use crate::{RunFacts, SafeLeg, SafePayload, SafeRecord, Zone};
 use bir_model::record::{EndReason, Finish, HostInfo, Lost, RunStart, ServerInfo, StepType};
 use bir_model::{Outcome, RunId, StepId, Tier};
 use bir_tap::{CallKey, Moment};
@@ -254,7 +254,8 @@ impl Runs {
             session_id: None,
             metadata: BTreeMap::new(),
         };
-        if !keep.begin(SafeRecord::run(start, None)) {
+        let facts = RunFacts { zone: Zone::system(), ..RunFacts::default() };
+        if !keep.begin(SafeRecord::run_with(start, None, facts)) {
             return false;
         }
         self.run = Some(Run { id, next_call: 0, open: BTreeMap::new(), last: at.instant, closing: false });

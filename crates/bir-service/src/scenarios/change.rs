@@ -12,14 +12,11 @@ use bir_calc::edit::{self, Checked, Pick, Refused, Saved};
 use bir_calc::level::Event;
 use bir_model::scenario::{ApproveAsk, EditAsk, EditReport, Edited, Level, UndoAsk};
 use bir_model::{EditId, ScenarioId};
-use bir_store::model::{EditRow, Page, ScenarioChange, StepEdit, View};
+use bir_store::model::{EditRow, ScenarioChange, StepEdit, View};
 use http::StatusCode;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-/// Runs of one part, and how many parts.
-const PART: u32 = 500;
-const PARTS: usize = 20;
 /// Bytes of a note.
 const NOTE: usize = 4 << 10;
 
@@ -260,19 +257,9 @@ pub(crate) async fn remove(
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     let (who, id) = (caller.view(), scenario_id(&id)?);
-    let (mut runs, mut cursor) = (Vec::new(), None);
-    for _ in 0..PARTS {
-        let part = state.store.scenario_runs(&who, id, &Page { limit: PART, cursor }).await?;
-        runs.extend(part.runs.into_iter().map(|run| run.run));
-        cursor = part.next;
-        if cursor.is_none() {
-            break;
-        }
-    }
     if !state.store.delete_scenario(&who, id).await? {
         return Err(Problem::not_found("scenario"));
     }
-    state.work.leave(runs);
     state.matchers.forget(&state, &who, id);
     tracing::info!(target: "scenarios", scenario = %id, "a scenario was deleted");
     Ok(StatusCode::NO_CONTENT.into_response())

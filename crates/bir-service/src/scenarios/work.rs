@@ -6,13 +6,13 @@
 //!  at the start, and every ten minutes: runs that ended and have no scenario
 //! ```
 //!
-//! A round leaves out the runs of scenarios that their owner deleted, as long as this process remembers them.
+//! A round leaves out the runs of scenarios that their owner deleted: the store has marked them.
 //!
 //! Recording never waits for it: what does not fit into the queue is found by the next round. A run that something matched waits for what
 //! became of the execution: a scenario that ran does not confirm itself. Nothing of the queue is kept; what a shutdown cuts off is found at the
 //! next start.
 
-use super::calculate::{Done, Fault, is_for_it, of_run};
+use super::calculate::{Cause, Done, Fault, is_for_it, of_run};
 use crate::state::{State, told};
 use bir_model::record::{EndReason, Record};
 use bir_model::{RunId, TenantId, TicketId};
@@ -33,8 +33,6 @@ const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
 /// Tickets that are waited for.
 const TICKETS: usize = 10_000;
-/// Runs of deleted scenarios that are remembered.
-const LEFT: usize = 100_000;
 /// Runs of one part of a round, and parts for one person.
 const PART: u32 = 500;
 const PARTS: usize = 20;
@@ -55,8 +53,6 @@ struct Lines {
     queued: HashSet<RunId>,
     /// Runs that something matched, by ticket; the oldest first.
     open: VecDeque<(TicketId, RunId)>,
-    /// Runs of scenarios that their owner deleted: they are not to come back by themselves.
-    left: HashSet<RunId>,
 }
 
 /// The queue.
@@ -147,18 +143,6 @@ impl Work {
         }
     }
 
-    /// The scenario of these runs was deleted by its owner.
-    pub(crate) fn leave(&self, runs: impl IntoIterator<Item = RunId>) {
-        let mut lines = self.lines();
-        if lines.left.len() < LEFT {
-            lines.left.extend(runs);
-        }
-    }
-
-    fn is_left(&self, run: RunId) -> bool {
-        self.lines().left.contains(&run)
-    }
-
     fn is_open(&self, run: RunId) -> bool {
         self.lines().open.iter().any(|(_, open)| *open == run)
     }
@@ -207,10 +191,8 @@ async fn round(state: &State) -> Result<usize, StoreError> {
             let who = View { tenant: tenant.id, user: person.id, whole_tenant: false };
             let mut cursor = None;
             for _ in 0..PARTS {
-                let part = state.store.runs_without_scenario(&who, &Page { limit: PART, cursor }).await?;
-                for run in part.runs.iter().filter(|run| {
-                    is_for_it(run) && !state.work.is_open(run.id) && !state.work.is_left(run.id)
-                }) {
+                let part = state.store.runs_to_calculate(&who, &Page { limit: PART, cursor }).await?;
+                for run in part.runs.iter().filter(|run| is_for_it(run) && !state.work.is_open(run.id)) {
                     let job = Job { who, run: run.id, tries: 0 };
                     found += usize::from(state.work.push(job, state.settings.limits.scenarios.queue));
                 }
@@ -239,7 +221,7 @@ async fn rounds(state: &State) {
 
 async fn one(state: &State, job: Job) {
     let _turn = state.work.turn(job.who.tenant).await;
-    match of_run(state, &job.who, job.run).await {
+    match of_run(state, &job.who, job.run, Cause::Itself).await {
         Ok(Done::Ready(scenario)) => {
             tracing::debug!(target: "scenarios", run = %job.run, %scenario, "a run was calculated")
         }

@@ -113,6 +113,8 @@ hand_on! {
         scenarios_of_runs(who: &View, runs: &[RunId]) -> Vec<RunScenario>;
         candidates(who: &View, after: Option<FeedPosition>, limit: u32) -> Vec<Candidate>;
         runs_without_scenario(who: &View, page: &Page) -> RunPage;
+        runs_to_calculate(who: &View, page: &Page) -> RunPage;
+        is_dismissed(who: &View, run: RunId) -> bool;
         scenario_runs(who: &View, id: ScenarioId, page: &Page) -> ScenarioRunPage;
         add_scenario_run(who: &View, id: ScenarioId, run: RunId, role: RunRole) -> bool;
         edit_step(who: &View, id: ScenarioId, step: u32, edit: &StepEdit) -> Option<EditRow>;

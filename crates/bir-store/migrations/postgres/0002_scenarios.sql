@@ -55,10 +55,11 @@ CREATE TABLE scenario_steps (
 );
 
 -- A run belongs to one scenario. No reference to the run: when it is deleted, what it cost stays as a sample of the baseline.
+-- Without `scenario_id` (role `dismissed`) it belonged to one that its owner deleted, and is not calculated again by itself.
 CREATE TABLE scenario_runs (
     tenant_id   UUID    NOT NULL,
     run_id      UUID    NOT NULL,
-    scenario_id UUID    NOT NULL,
+    scenario_id UUID,
     role        TEXT    NOT NULL,
     started_at  BIGINT  NOT NULL,
     ended_at    BIGINT,

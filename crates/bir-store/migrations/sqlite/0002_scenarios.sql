@@ -55,10 +55,11 @@ CREATE TABLE scenario_steps (
 ) STRICT;
 
 -- A run belongs to one scenario. No reference to the run: when it is deleted, what it cost stays as a sample of the baseline.
+-- Without `scenario_id` (role `dismissed`) it belonged to one that its owner deleted, and is not calculated again by itself.
 CREATE TABLE scenario_runs (
     tenant_id   BLOB    NOT NULL,
     run_id      BLOB    NOT NULL,
-    scenario_id BLOB    NOT NULL,
+    scenario_id BLOB,
     role        TEXT    NOT NULL,
     started_at  INTEGER NOT NULL,
     ended_at    INTEGER,

@@ -84,7 +84,9 @@ fn queries(who: &View, id: ScenarioId) -> Vec<Query> {
     for after in [None, Some(middle)] {
         queries.extend(filters.iter().map(|filter| read::list_query(who, filter, after, 51)));
         queries.push(read::candidates_query(who, "s.prompt, s.plan", after.map(|_| position), 1_000));
-        queries.push(runs::without_query(who, after, 51));
+        for free in [runs::Free::All, runs::Free::ToCalculate] {
+            queries.push(runs::without_query(who, free, after, 51));
+        }
         queries.push(runs::of_query(who, id, after, 51));
         queries.push(edit::edits_query(who, id, after, 51));
         queries.push(executions::list_query(who, Some(id), after, 51));

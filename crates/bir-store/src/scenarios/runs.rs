@@ -11,7 +11,7 @@ use bir_model::{RunId, ScenarioId};
 /// Characters of a prompt in a list.
 const PROMPT: u32 = super::read::PROMPT;
 
-/// Has a run of `who` belong to a scenario that is locked. False: there is no such run.
+/// Has a run of `who` belong to a scenario that is locked, also one that was dismissed. False: there is no such run.
 pub(super) async fn join(
     tx: &mut TenantTx,
     who: &View,
@@ -23,7 +23,8 @@ pub(super) async fn join(
         "INSERT INTO scenario_runs (tenant_id, run_id, scenario_id, role, started_at, ended_at, metrics)
                SELECT r.tenant_id, r.id, $3, $5, r.started_at, r.ended_at, r.metrics FROM runs r
                WHERE r.tenant_id = $1 AND r.id = $2 AND r.user_id = $4
-               ON CONFLICT (tenant_id, run_id) DO UPDATE SET role = $5 WHERE scenario_runs.scenario_id = $3";
+               ON CONFLICT (tenant_id, run_id) DO UPDATE SET role = $5, scenario_id = $3
+               WHERE scenario_runs.scenario_id = $3 OR scenario_runs.scenario_id IS NULL";
     if tx.run(sql, values![who.tenant, run, id, who.user, name_of(&role)]).await? > 0 {
         return Ok(true);
     }
@@ -79,18 +80,36 @@ pub(crate) async fn of(
     Ok(ScenarioRunPage { runs, next })
 }
 
-pub(crate) fn without_query(who: &View, after: Option<Cursor>, limit: u32) -> Query {
+/// Runs that belong to no scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Free {
+    /// All of them.
+    All,
+    /// Without those whose scenario was deleted.
+    ToCalculate,
+}
+
+pub(crate) fn without_query(who: &View, free: Free, after: Option<Cursor>, limit: u32) -> Query {
+    let but = match free {
+        Free::All => " AND x.scenario_id IS NOT NULL",
+        Free::ToCalculate => "",
+    };
     let sql = format!(
         "SELECT {}, r.input FROM runs r WHERE r.tenant_id = $1 AND r.user_id = $2
-           AND NOT EXISTS (SELECT 1 FROM scenario_runs x WHERE x.tenant_id = $1 AND x.run_id = r.id)",
+           AND NOT EXISTS (SELECT 1 FROM scenario_runs x WHERE x.tenant_id = $1 AND x.run_id = r.id{but})",
         crate::columns::SUMMARY
     );
     newest((sql, values![who.tenant, who.user]), "r.started_at", "r.id", after, limit)
 }
 
-pub(crate) async fn without(tx: &mut TenantTx, who: &View, page: &Page) -> Result<RunPage, StoreError> {
+pub(crate) async fn without(
+    tx: &mut TenantTx,
+    who: &View,
+    free: Free,
+    page: &Page,
+) -> Result<RunPage, StoreError> {
     let part = Part::of(List::Runs, page)?;
-    let (sql, values) = without_query(who, part.after, part.limit + 1);
+    let (sql, values) = without_query(who, free, part.after, part.limit + 1);
     let rows = tx.rows(sql, values).await?;
     let (runs, next) = part.cut(&rows, crate::columns::summary, |run| (run.started_at, run.id.uuid()))?;
     Ok(RunPage { runs, next })
@@ -127,11 +146,38 @@ pub(crate) async fn scenarios_of(
     read.collect()
 }
 
-/// Before runs are deleted: what they cost stays with their scenario, and those in which it only ran are forgotten. `list` are
+/// Whether the scenario that a run of `who` belonged to was deleted.
+pub(crate) async fn is_dismissed(tx: &mut TenantTx, who: &View, run: RunId) -> Result<bool, StoreError> {
+    let sql = "SELECT 1 FROM scenario_runs x JOIN runs r ON r.tenant_id = x.tenant_id AND r.id = x.run_id
+               WHERE x.tenant_id = $1 AND x.run_id = $2 AND x.scenario_id IS NULL AND r.user_id = $3";
+    Ok(tx.row(sql, values![who.tenant, run, who.user]).await?.is_some())
+}
+
+/// Before scenarios are deleted: their runs are marked, so that nothing is calculated from them by itself. `list` are the placeholders of
+/// the scenarios from `$2` on, `these` the tenant and the scenarios. Rows of runs that are gone stay, and go with their scenario.
+pub(crate) async fn dismiss(tx: &mut TenantTx, list: &str, these: &[Value]) -> Result<(), sqlx::Error> {
+    if tx.is_postgres() {
+        // Whoever deletes one of these runs waits here or is waited for: no mark outlives its run.
+        let sql = format!(
+            "SELECT r.id FROM runs r JOIN scenario_runs x ON x.tenant_id = r.tenant_id AND x.run_id = r.id
+             WHERE r.tenant_id = $1 AND x.scenario_id IN ({list}) ORDER BY r.id FOR KEY SHARE OF r"
+        );
+        tx.rows(sql, these.to_vec()).await?;
+    }
+    let sql = format!(
+        "UPDATE scenario_runs SET scenario_id = NULL, role = 'dismissed', ended_at = NULL, metrics = NULL
+         WHERE tenant_id = $1 AND scenario_id IN ({list})
+           AND EXISTS (SELECT 1 FROM runs r WHERE r.tenant_id = $1 AND r.id = scenario_runs.run_id)"
+    );
+    tx.run(sql, these.to_vec()).await?;
+    Ok(())
+}
+
+/// Before runs are deleted: what they cost stays with their scenario, and those in which it only ran, or which have none any more, are forgotten. `list` are
 /// the placeholders of the runs from `$2` on, `these` the tenant and the runs.
 pub(crate) async fn part(tx: &mut TenantTx, list: &str, these: &[Value]) -> Result<(), sqlx::Error> {
     let sql = format!(
-        "DELETE FROM scenario_runs WHERE tenant_id = $1 AND run_id IN ({list}) AND role = 'replayed'"
+        "DELETE FROM scenario_runs WHERE tenant_id = $1 AND run_id IN ({list}) AND role IN ('replayed', 'dismissed')"
     );
     tx.run(sql, these.to_vec()).await?;
     let known = |column: &str| {

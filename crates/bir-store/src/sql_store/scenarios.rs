@@ -54,7 +54,15 @@ impl Scenarios for SqlStore {
     }
 
     async fn runs_without_scenario(&self, who: &View, page: &Page) -> Result<RunPage, StoreError> {
-        runs::without(&mut self.db.read(who.tenant).await?, who, page).await
+        runs::without(&mut self.db.read(who.tenant).await?, who, runs::Free::All, page).await
+    }
+
+    async fn runs_to_calculate(&self, who: &View, page: &Page) -> Result<RunPage, StoreError> {
+        runs::without(&mut self.db.read(who.tenant).await?, who, runs::Free::ToCalculate, page).await
+    }
+
+    async fn is_dismissed(&self, who: &View, run: RunId) -> Result<bool, StoreError> {
+        runs::is_dismissed(&mut self.db.read(who.tenant).await?, who, run).await
     }
 
     async fn scenario_runs(

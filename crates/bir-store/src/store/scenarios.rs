@@ -56,6 +56,11 @@ pub trait Scenarios {
     ) -> Result<Vec<Candidate>, StoreError>;
     /// One's own runs that belong to no scenario, the newest first, with their whole prompts.
     async fn runs_without_scenario(&self, who: &View, page: &Page) -> Result<RunPage, StoreError>;
+    /// The same without those that are dismissed: what is to be calculated by itself.
+    async fn runs_to_calculate(&self, who: &View, page: &Page) -> Result<RunPage, StoreError>;
+    /// Whether a run is dismissed: it belonged to a scenario that its owner deleted, and nothing is calculated from it by itself. Putting it
+    /// into a scenario takes that back.
+    async fn is_dismissed(&self, who: &View, run: RunId) -> Result<bool, StoreError>;
     /// The runs of a scenario, the newest first.
     async fn scenario_runs(
         &self,
@@ -123,8 +128,9 @@ pub trait Scenarios {
         id: ScenarioId,
         limit: u32,
     ) -> Result<Vec<BaselineSample>, StoreError>;
-    /// Deletes a scenario with its steps, history and executions; its runs stay, and belong to none. False: it is not there.
+    /// Deletes a scenario with its steps, history and executions; its runs stay, belong to none, and are dismissed. False: it is not
+    /// there.
     async fn delete_scenario(&self, who: &View, id: ScenarioId) -> Result<bool, StoreError>;
-    /// Deletes one's own scenarios, of one project or all. Gives how many.
+    /// Deletes one's own scenarios, of one project or all, in the same way. Gives how many.
     async fn delete_scenarios(&self, who: &View, project: Option<&str>) -> Result<u64, StoreError>;
 }

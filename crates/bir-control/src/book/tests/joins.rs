@@ -248,6 +248,7 @@ fn what_no_session_claims_is_a_standalone_run_that_proxies_of_one_host_share() {
     let runs = world.runs();
     assert_eq!(runs.len(), 1);
     assert_eq!((runs[0].tier, runs[0].servers.len()), (bir_model::Tier::Standalone, 2));
+    assert_eq!(runs[0].metadata["timeZone"], "Europe/Berlin");
     assert_eq!(world.ends(runs[0].id).len(), 2);
     world.wait(30 * 60 * 1000);
     assert_eq!(world.finishes(runs[0].id)[0].reason, bir_model::record::EndReason::Idle);

@@ -357,7 +357,8 @@ impl World {
 }
 
 fn options(injection: Option<Injection>) -> Options {
-    Options { version: "1.2.3".into(), project_of: std::path::Path::to_path_buf, injection }
+    let zone = || bir_record::Zone::named("Europe/Berlin");
+    Options { version: "1.2.3".into(), project_of: std::path::Path::to_path_buf, zone, injection }
 }
 
 fn again(kind: PayloadKind, text: &str) -> SafeTold {

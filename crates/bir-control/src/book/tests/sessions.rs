@@ -28,6 +28,7 @@ fn a_run_is_a_turn_and_says_where_it_comes_from() {
         (Some("baseinstrunner"), "some-host")
     );
     assert_eq!((start.servers[0].name.as_str(), start.metadata["join"].as_str()), ("s1", Some("call_id")));
+    assert_eq!(start.metadata["timeZone"], "Europe/Berlin");
     assert_ne!(world.prompt(&teller("s", "u"), "do it"), run);
 }
 
