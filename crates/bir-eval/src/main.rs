@@ -63,7 +63,18 @@ struct Args {
     prompts: sets::Options,
 }
 
+/// Where the sets come from.
+const SOURCES: &str = "
+complexfuncbench   the wheel of nestful-wrapper 0.1.7: `pip download nestful-wrapper==0.1.7 --no-deps`
+snips, slurp, clinc150, banking77   the file of the set, or the folder that holds it, in the form in which their authors publish them
+atis               its training file, or the folder that holds it
+contrast, structure   prompts that only look alike, made of the sets in the folder; --atis and --wheel add those two
+speed              no path: matching over 100,000 prompts";
+
 fn main() -> ExitCode {
+    if std::env::args().skip(1).any(|arg| arg == "--help" || arg == "-h") {
+        return tell(&format!("usage: {USAGE}\n{SOURCES}\n"));
+    }
     let args = match args(std::env::args().skip(1)) {
         Ok(args) => args,
         Err(why) => return fail(&format!("{why}; usage: {USAGE}")),
@@ -88,6 +99,10 @@ fn main() -> ExitCode {
         }
     }
     let text = if args.json { table.json() } else { table.text() };
+    tell(&text)
+}
+
+fn tell(text: &str) -> ExitCode {
     match std::io::stdout().write_all(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
