@@ -84,7 +84,7 @@ fn of_file(record: &FileRecord, all: &mut Vec<Standing>) {
         };
         all.push(Standing {
             host: record.host.clone(),
-            server: entry.server.clone(),
+            server: crate::plan::shaped::key(&entry.server),
             project,
             file: record.path.clone(),
             state,

@@ -57,7 +57,7 @@ pub fn of(survey: &Survey, ledger: &Ledger) -> Vec<Entry> {
         servers
             .map(|server| Entry {
                 host: name.to_owned(),
-                server: server.name.clone(),
+                server: crate::plan::shaped::key(&server.name),
                 scope: server.scope,
                 file: server.file.clone(),
                 proxy: server.wrapped.clone(),

@@ -1,7 +1,7 @@
 //! The ledger against the files: is what we wrote still there, and was it written whole?
 
 use super::{Code, Finding};
-use crate::ledger::{EntryRecord, FileRecord, HookRecord, Ledger};
+use crate::ledger::{FileRecord, HookRecord, Ledger};
 use crate::plan::held::{is_wrapped, locate};
 use bir_hosts::config::Role;
 use bir_model::Place;
@@ -68,7 +68,7 @@ fn missing(file: &FileRecord, value: &Value) -> Vec<Finding> {
     let entries = file.layers.iter().flat_map(|layer| &layer.entries);
     let mut found: Vec<Finding> = entries
         .filter_map(|entry| {
-            let EntryRecord { server, .. } = entry;
+            let server = &crate::plan::shaped::key(&entry.server);
             let (what, why) = match locate(value, entry).and_then(|place| place.of(value)) {
                 Some(now) if is_wrapped(now) => return None,
                 Some(_) => ("is not wrapped any more", "another program has written the entry anew"),
