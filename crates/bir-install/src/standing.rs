@@ -133,7 +133,9 @@ mod tests {
             before: None,
             after: Hash(String::new()),
             back: None,
-            entries: ["ok", "dead", "other", "none"].map(entry).into(),
+            entries: ["ok", "dead", "other", "none", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"]
+                .map(entry)
+                .into(),
             hooks: vec![],
             set: vec![],
             made: vec![],
@@ -152,6 +154,6 @@ mod tests {
             .into_iter()
             .map(|one| format!("{}: {}", one.server, one.state.code()))
             .collect();
-        assert_eq!(told, ["dead: dead", "none: gone", "ok: wrapped", "other: unwrapped"]);
+        assert_eq!(told, ["[hidden]: gone", "dead: dead", "none: gone", "ok: wrapped", "other: unwrapped"]);
     }
 }
