@@ -128,6 +128,12 @@ impl Secrets {
     }
 }
 
+/// Whether what stands under a name that a person gives is a server: an environment may stand there as well.
+fn is_server(value: &Value) -> bool {
+    const ONE_OF: [&str; 8] = ["command", "cmd", "url", "httpUrl", "serverUrl", "uri", "type", "transport"];
+    value.as_object().is_some_and(|members| ONE_OF.iter().any(|member| members.contains_key(*member)))
+}
+
 /// A document in which entries have numbers instead of their names.
 fn anonymous(value: &Value) -> Value {
     match value {
@@ -138,7 +144,7 @@ fn anonymous(value: &Value) -> Value {
                     && ENTRY_MEMBERS.contains(&key.as_str())
                 {
                     let renamed = |(at, (name, entry)): (usize, (String, Value))| {
-                        (if entry.is_object() { format!("entry {at}") } else { name }, entry)
+                        (if is_server(&entry) { format!("entry {at}") } else { name }, entry)
                     };
                     *entries = std::mem::take(entries).into_iter().enumerate().map(renamed).collect();
                 }
@@ -406,15 +412,15 @@ pub(super) fn masked(place: &Place, value: &Value) -> Value {
     let (mut kind, mut above) = (Kind::Plain, "");
     let last = place.0.len().saturating_sub(1);
     for (at, key) in keys.enumerate() {
-        kind = kind_below(kind, above, key, at < last || value.is_object());
+        kind = kind_below(kind, above, key, (at == last).then_some(value));
         above = key;
     }
     mask(value, kind, above)
 }
 
-/// What the members of the member `key` of `above` are.
-fn kind_below(kind: Kind, above: &str, key: &str, is_object: bool) -> Kind {
-    let is_name = is_object && ENTRY_MEMBERS.contains(&above);
+/// What the members of `value`, the member `key` of `above`, are.
+fn kind_below(kind: Kind, above: &str, key: &str, value: Option<&Value>) -> Kind {
+    let is_name = ENTRY_MEMBERS.contains(&above) && value.is_some_and(is_server);
     if kind == Kind::Secret || is_name { kind } else { kind_of(key) }
 }
 
@@ -422,7 +428,7 @@ fn mask(value: &Value, kind: Kind, above: &str) -> Value {
     match value {
         Value::Object(members) => {
             let one = |(key, value): (&String, &Value)| {
-                let inner = kind_below(kind, above, key, value.is_object());
+                let inner = kind_below(kind, above, key, Some(value));
                 (key.clone(), mask(value, inner, key))
             };
             Value::Object(members.iter().map(one).collect())
@@ -529,6 +535,10 @@ mod tests {
             }
         }
         assert_eq!(of(json!({"servers": {"token": "canary-12345"}})), ["canary-12345"], "no entry");
+        let environment = json!({"A": "word"});
+        assert_eq!(of(json!({"hooks": {"env": environment}})), ["word"], "no entry");
+        let at = Place::keys(["hooks", "env"]);
+        assert_eq!(masked(&at, &environment), json!({"A": HIDDEN}));
     }
 
     #[test]
