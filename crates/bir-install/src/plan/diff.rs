@@ -5,11 +5,11 @@
 //! hidden ([`veil`](super::veil)) before anything is written out.
 
 use super::layers::both;
-use super::secrets::{ENTRY_MEMBERS, Secrets, masked};
+use super::secrets::{ENTRY_MEMBERS, Secrets};
 use super::shaped;
 use super::sheet::{Desk, Sheet};
 use super::value_of;
-use super::veil::Own;
+use super::veil::{Own, masked};
 use bir_edit::Document;
 use bir_model::{Edit, Format, Place, Step};
 use serde_json::Value;

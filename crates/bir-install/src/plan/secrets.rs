@@ -4,7 +4,6 @@
 //! option whose name says so, and what an address carries beside its host and path. The rules of the recorder find the rest.
 
 use super::shaped;
-use bir_model::{Place, Step};
 use bir_record::Raw;
 use bir_record::redact::{RedactionKey, Redactor, Rules};
 use serde_json::{Map, Value};
@@ -49,7 +48,7 @@ pub struct Secrets {
 
 /// What the members of an object are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     /// Anything.
     Plain,
     /// Values of which each is a secret.
@@ -129,7 +128,7 @@ impl Secrets {
 }
 
 /// Whether what stands under a name that a person gives is a server: an environment may stand there as well.
-fn is_server(value: &Value) -> bool {
+pub(super) fn is_server(value: &Value) -> bool {
     const ONE_OF: [&str; 8] = ["command", "cmd", "url", "httpUrl", "serverUrl", "uri", "type", "transport"];
     value.as_object().is_some_and(|members| ONE_OF.iter().any(|member| members.contains_key(*member)))
 }
@@ -270,7 +269,7 @@ pub(super) fn is_environment(key: &str) -> bool {
 }
 
 /// What the members of a member are, by its name.
-fn kind_of(key: &str) -> Kind {
+pub(super) fn kind_of(key: &str) -> Kind {
     let name = bare(key);
     // Those of Codex that name variables hold no value.
     let is_headers = name.ends_with("headers") && name != "envhttpheaders";
@@ -403,42 +402,6 @@ fn address(text: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// A value that stands at a place, without what environments and headers in it say.
-pub(super) fn masked(place: &Place, value: &Value) -> Value {
-    let keys = place.0.iter().map(|step| match step {
-        Step::Key(key) => key.as_str(),
-        Step::Index(_) => "",
-    });
-    let (mut kind, mut above) = (Kind::Plain, "");
-    let last = place.0.len().saturating_sub(1);
-    for (at, key) in keys.enumerate() {
-        kind = kind_below(kind, above, key, (at == last).then_some(value));
-        above = key;
-    }
-    mask(value, kind, above)
-}
-
-/// What the members of `value`, the member `key` of `above`, are.
-fn kind_below(kind: Kind, above: &str, key: &str, value: Option<&Value>) -> Kind {
-    let is_name = ENTRY_MEMBERS.contains(&above) && value.is_some_and(is_server);
-    if kind == Kind::Secret || is_name { kind } else { kind_of(key) }
-}
-
-fn mask(value: &Value, kind: Kind, above: &str) -> Value {
-    match value {
-        Value::Object(members) => {
-            let one = |(key, value): (&String, &Value)| {
-                let inner = kind_below(kind, above, key, Some(value));
-                (key.clone(), mask(value, inner, key))
-            };
-            Value::Object(members.iter().map(one).collect())
-        }
-        Value::Array(items) => items.iter().map(|item| mask(item, kind, "")).collect(),
-        Value::String(_) | Value::Number(_) if kind == Kind::Secret => HIDDEN.into(),
-        _ => value.clone(),
-    }
-}
-
 /// A text without any of the secrets.
 pub(super) fn masked_text(text: &str, known: &[String]) -> String {
     let mut text = text.to_owned();
@@ -508,23 +471,6 @@ mod tests {
     }
 
     #[test]
-    fn of_an_environment_a_person_sees_names_and_no_values() {
-        let entry = json!({"command": "npx", "env": {"command": "x", "B": 7, "C": true}});
-        let shown = json!({"command": "npx", "env": {"command": HIDDEN, "B": HIDDEN, "C": true}});
-        for name in ["a", "env", "headers"] {
-            assert_eq!(masked(&Place::keys(["mcpServers", name]), &entry), shown, "{name}");
-        }
-        let all = json!({"env": entry, "headers": entry});
-        assert_eq!(
-            masked(&Place::keys(["mcpServers"]), &all),
-            json!({"env": shown, "headers": shown}),
-            "names of servers"
-        );
-        let at = Place::keys(["mcpServers", "a", "env", "command"]);
-        assert_eq!(masked(&at, &json!("x")), json!(HIDDEN));
-    }
-
-    #[test]
     fn the_name_of_a_server_says_nothing_of_its_entry() {
         for name in ["token", "apikey", "secrets", "passwords", "pw", "env", "headers"] {
             let entry = json!({"command": "/opt/bir/bin/bir-proxy",
@@ -537,8 +483,6 @@ mod tests {
         assert_eq!(of(json!({"servers": {"token": "canary-12345"}})), ["canary-12345"], "no entry");
         let environment = json!({"A": "word"});
         assert_eq!(of(json!({"hooks": {"env": environment}})), ["word"], "no entry");
-        let at = Place::keys(["hooks", "env"]);
-        assert_eq!(masked(&at, &environment), json!({"A": HIDDEN}));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What of a configuration a person is shown: what is known to be harmless, and of everything else how long it is.
 //!
 //! A rule that looks for credentials misses those that no rule knows: a bare word, `-p VALUE`, a key in a path. So nothing is looked for
-//! here. Keys are shown, the path of a command, its arguments up to the name of a package or script ([`words`]), scheme and host of an
+//! here. Keys are shown unless they have the shape of a credential ([`shaped`]), the path of a command, its arguments up to the name of a package or script ([`words`]), scheme and host of an
 //! address, the words for a kind of server, `true`, `false` and `null`, and what is our own. Any other value is `…(N characters)`.
 
+mod environments;
 mod words;
 
 use super::held::names as is_program;
@@ -12,6 +13,8 @@ use super::shaped;
 use bir_model::{Place, Step};
 use serde_json::Value;
 use std::collections::BTreeSet;
+
+pub(super) use environments::masked;
 
 /// Members that are the path of a command.
 const PROGRAMS: [&str; 2] = ["command", "cmd"];
