@@ -16,6 +16,7 @@ mod hooks;
 pub(crate) mod layers;
 mod missed;
 pub mod secrets;
+pub(crate) mod shaped;
 pub(crate) mod sheet;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -220,6 +221,7 @@ pub fn plan(
     plan.close(&desk, ledger, &secrets);
     plan.missed = missed::of(&plan, survey, wish);
     plan.partly = missed::partly(&plan, survey);
+    plan.veil();
     plan
 }
 
@@ -327,7 +329,7 @@ impl Plan {
 
     /// The files and the ledger as they are to be.
     pub(crate) fn close(&mut self, desk: &Desk, ledger: &Ledger, secrets: &Secrets) {
-        self.diffs = diff::diffs(desk, &self.own(ledger), secrets);
+        self.diffs = diff::diffs(desk, self.own(ledger), secrets);
         for sheet in desk.changed() {
             let before = sheet
                 .before
@@ -349,6 +351,23 @@ impl Plan {
 }
 
 impl Plan {
+    /// Takes keys out that look like credentials, once nothing is looked for by name any more.
+    pub(crate) fn veil(&mut self) {
+        let outcomes = self.hooks.iter_mut().map(|line| &mut line.outcome);
+        for outcome in self.servers.iter_mut().map(|line| &mut line.outcome).chain(outcomes) {
+            if let Outcome::Left(refusal) = outcome {
+                refusal.why = shaped::sentence(&refusal.why);
+            }
+        }
+        for line in &mut self.servers {
+            line.server = shaped::key(&line.server);
+        }
+        let sentences = self.notes.iter_mut().chain(&mut self.missed).chain(&mut self.partly);
+        for sentence in sentences.chain(self.untouched.iter_mut().map(|(_, why)| why)) {
+            *sentence = shaped::sentence(sentence);
+        }
+    }
+
     /// What is our own in the files, before and afterwards, and what the plan names.
     fn own(&self, before: &Ledger) -> veil::Own {
         let layers = |ledger: &Ledger| {
@@ -357,9 +376,10 @@ impl Plan {
         };
         let mut hooks = layers(before);
         hooks.extend(layers(&self.operation.ledger));
-        let names = self.servers.iter().map(|line| line.server.clone()).collect();
+        let names = self.servers.iter().map(|line| &line.server);
+        let names = names.filter(|name| !shaped::is_shaped(name)).cloned().collect();
         let proxies = before.proxies.iter().chain(&self.operation.ledger.proxies).cloned().collect();
-        veil::Own { hooks, names, proxies }
+        veil::Own { hooks, names, proxies, known: Vec::new() }
     }
 }
 

@@ -84,7 +84,7 @@ fn of_file(record: &FileRecord, all: &mut Vec<Standing>) {
         };
         all.push(Standing {
             host: record.host.clone(),
-            server: entry.server.clone(),
+            server: crate::plan::shaped::key(&entry.server),
             project,
             file: record.path.clone(),
             state,
@@ -133,7 +133,9 @@ mod tests {
             before: None,
             after: Hash(String::new()),
             back: None,
-            entries: ["ok", "dead", "other", "none"].map(entry).into(),
+            entries: ["ok", "dead", "other", "none", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"]
+                .map(entry)
+                .into(),
             hooks: vec![],
             set: vec![],
             made: vec![],
@@ -152,6 +154,6 @@ mod tests {
             .into_iter()
             .map(|one| format!("{}: {}", one.server, one.state.code()))
             .collect();
-        assert_eq!(told, ["dead: dead", "none: gone", "ok: wrapped", "other: unwrapped"]);
+        assert_eq!(told, ["[hidden]: gone", "dead: dead", "none: gone", "ok: wrapped", "other: unwrapped"]);
     }
 }

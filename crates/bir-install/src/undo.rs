@@ -95,6 +95,7 @@ pub fn undo(modules: &Modules<'_>, ledger: &Ledger, out: &Out) -> Plan {
         plan.operation.ledger.proxies.clear();
     }
     plan.close(&desk, ledger, &secrets);
+    plan.veil();
     plan
 }
 

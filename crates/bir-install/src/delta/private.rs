@@ -5,9 +5,8 @@
 //! delta, and the change is undone entry by entry.
 
 use super::blocks::Part;
-use crate::plan::secrets::Secrets;
+use crate::plan::secrets::RULES;
 use std::ops::Range;
-use std::sync::LazyLock;
 
 /// A shorter piece of text, or comment, tells nobody anything.
 const SHORT: usize = 4;
@@ -15,8 +14,6 @@ const SHORT: usize = 4;
 const ASKED: usize = 8;
 /// So much of a line is looked at to each side of a piece of text, bytes.
 const AROUND: usize = 1024;
-
-static RULES: LazyLock<Secrets> = LazyLock::new(Secrets::default);
 
 /// The comments of a configuration, without their marks and the white space around.
 pub(crate) fn comments(text: &str) -> Vec<Range<usize>> {

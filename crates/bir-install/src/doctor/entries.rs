@@ -57,7 +57,7 @@ pub fn of(survey: &Survey, ledger: &Ledger) -> Vec<Entry> {
         servers
             .map(|server| Entry {
                 host: name.to_owned(),
-                server: server.name.clone(),
+                server: crate::plan::shaped::key(&server.name),
                 scope: server.scope,
                 file: server.file.clone(),
                 proxy: server.wrapped.clone(),
@@ -357,12 +357,13 @@ mod tests {
         let env = json!({"env": {"TOKEN": "geheim"}});
         let mut own = server("/o", Scope::User, "/opt/bir", env.clone(), false);
         own.ours = true;
-        let twice = server("/l", Scope::Local, "/other/bir-proxy", env, true);
+        let mut twice = server("/l", Scope::Local, "/other/bir-proxy", env, true);
+        twice.name = "ghp_abcdefghijklmnopqrstuvwxyz0123456789".into();
         let entries = of(&survey(vec![own, twice]), &ledger(Some(Memo::default())));
         assert_eq!(entries.len(), 1, "our own server is none of them");
         assert!(entries[0].twice);
         let shown =
             format!("{entries:?} {} {:?}", serde_json::to_string(&entries).unwrap(), findings(&entries));
-        assert!(!shown.contains("geheim"), "{shown}");
+        assert!(!shown.contains("geheim") && !shown.contains("ghp_"), "{shown}");
     }
 }

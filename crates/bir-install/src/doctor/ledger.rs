@@ -1,7 +1,7 @@
 //! The ledger against the files: is what we wrote still there, and was it written whole?
 
 use super::{Code, Finding};
-use crate::ledger::{EntryRecord, FileRecord, HookRecord, Ledger};
+use crate::ledger::{FileRecord, HookRecord, Ledger};
 use crate::plan::held::{is_wrapped, locate};
 use bir_hosts::config::Role;
 use bir_model::Place;
@@ -68,7 +68,7 @@ fn missing(file: &FileRecord, value: &Value) -> Vec<Finding> {
     let entries = file.layers.iter().flat_map(|layer| &layer.entries);
     let mut found: Vec<Finding> = entries
         .filter_map(|entry| {
-            let EntryRecord { server, .. } = entry;
+            let server = &crate::plan::shaped::key(&entry.server);
             let (what, why) = match locate(value, entry).and_then(|place| place.of(value)) {
                 Some(now) if is_wrapped(now) => return None,
                 Some(_) => ("is not wrapped any more", "another program has written the entry anew"),
@@ -139,7 +139,7 @@ pub fn whole(pending: Option<&Path>, unreadable: Option<&str>) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Hash, Layer};
+    use crate::ledger::{EntryRecord, Hash, Layer};
     use bir_hosts::config::Scope;
     use bir_model::Format;
     use serde_json::json;
@@ -206,6 +206,16 @@ mod tests {
         assert_eq!(codes(file(Role::Own, &[], &[]), &Now::Gone), [Code::FileGone]);
         assert_eq!(codes(file(Role::Own, &[], &[]), &Now::Says(Value::Null)), []);
         assert_eq!(codes(file(Role::Servers, &[], &[]), &Now::Gone), [], "nothing of ours was in it");
+    }
+
+    #[test]
+    fn a_name_that_looks_like_a_credential_is_not_told() {
+        let name = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+        let place = Place::keys(["mcpServers", name]);
+        let ledger = Ledger { files: vec![file(Role::Servers, &[(name, place)], &[])], ..Ledger::default() };
+        let found = findings(&ledger, &|_| Now::Says(json!({})));
+        assert_eq!(found[0].server.as_deref(), Some("[hidden]"));
+        assert!(!format!("{found:?}").contains(name), "{found:?}");
     }
 
     #[test]

@@ -22,8 +22,9 @@ use bir_model::{Edit, Place};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Codes of refusals after which what is wrapped does not stay so: the user or the operator does not want the server.
-const TAKES_BACK: [&str; 3] = ["policy", "rejected", "forbidden"];
+/// Codes of refusals after which what is wrapped does not stay so: the user or the operator does not want the server, or
+/// its arguments hold a credential.
+const TAKES_BACK: [&str; 4] = ["policy", "rejected", "forbidden", super::shaped::CODE];
 
 /// The lines of a host's servers, and what is to be done.
 pub(crate) struct Decided {
@@ -146,11 +147,15 @@ impl Bench<'_> {
             let why = "it is a server of bir itself".into();
             return self.left(server, Refusal { code: "ours", why });
         }
-        if let Some(proxy) = &server.wrapped {
+        if let Some(proxy) = server.wrapped.as_ref().filter(|_| super::shaped::refusal(server).is_none()) {
             return self.wrapped_elsewhere(server, &proxy.clone());
         }
         let in_place = self.held.iter().copied().find(|held| held.is_in_place_of(&server.file, &server.name));
-        match self.config.wrap(self.machine, &self.bare, server, &self.wrapping(server, in_place)) {
+        let wrap = match super::shaped::refusal(server) {
+            Some(refusal) => Err(refusal),
+            None => self.config.wrap(self.machine, &self.bare, server, &self.wrapping(server, in_place)),
+        };
+        match wrap {
             Ok(wrap) => self.wrap(server, wrap, kept),
             Err(refusal) => self.refused(server, refusal, in_place, kept),
         }
@@ -252,7 +257,7 @@ impl Bench<'_> {
         let copied = Copied {
             scope: server.scope,
             file: server.file.clone(),
-            members: members.map(|(name, _)| name.clone()).collect(),
+            members: members.map(|(name, _)| super::shaped::key(name)).collect(),
         };
         if let Some(line) = self.decided.lines.last_mut() {
             line.copied = Some(copied);

@@ -5,27 +5,19 @@
 //! hidden ([`veil`](super::veil)) before anything is written out.
 
 use super::layers::both;
-use super::secrets::{Secrets, masked, masked_text};
+use super::secrets::{ENTRY_MEMBERS, Secrets};
+use super::shaped;
 use super::sheet::{Desk, Sheet};
 use super::value_of;
-use super::veil::Own;
+use super::veil::{Own, masked};
 use bir_edit::Document;
 use bir_model::{Edit, Format, Place, Step};
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use std::path::PathBuf;
 
-/// Objects are followed so deep by themselves; what changes below is shown with the object that it is in.
-const ENTRY_MEMBERS: [&str; 8] = [
-    "mcpServers",
-    "mcp_servers",
-    "servers",
-    "context_servers",
-    "extensions",
-    "mcp",
-    "amp.mcpServers",
-    "hooks",
-];
+/// A shorter credential is a word like any other, and is looked for nowhere but where it stands.
+const SHORTEST_KNOWN: usize = 8;
 
 /// A file's changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,16 +33,15 @@ pub struct FileDiff {
 }
 
 /// Those of every file that changes.
-pub(super) fn diffs(desk: &Desk, own: &Own, secrets: &Secrets) -> Vec<FileDiff> {
-    desk.changed().map(|sheet| diff(sheet, own, secrets)).collect()
+pub(super) fn diffs(desk: &Desk, mut own: Own, secrets: &Secrets) -> Vec<FileDiff> {
+    desk.changed().map(|sheet| diff(sheet, &mut own, secrets)).collect()
 }
 
-fn diff(sheet: &Sheet, own: &Own, secrets: &Secrets) -> FileDiff {
+fn diff(sheet: &Sheet, own: &mut Own, secrets: &Secrets) -> FileDiff {
     let text = |bytes: &Option<Vec<u8>>| bytes.as_deref().map(|bytes| value_of(bytes, sheet.format));
     let (before, after) = (text(&sheet.before), text(&sheet.now));
     let (before, after) = (before.unwrap_or(Value::Null), after.unwrap_or(Value::Null));
-    // Once more: what is shown of a command's path may hold what stands elsewhere as a credential.
-    let known = both(secrets, &before, &after);
+    own.known = known(secrets, &before, &after);
     let mut lines = Vec::new();
     let mut places = Vec::new();
     changed(&before, &after, &Place::default(), &mut places);
@@ -58,8 +49,7 @@ fn diff(sheet: &Sheet, own: &Own, secrets: &Secrets) -> FileDiff {
         Some(line) => lines.push(line),
         None => {
             for place in &places {
-                let side = |document| Some(masked(&own.shown(place, place.of(document)?), &known));
-                hunk(place, side(&before), side(&after), sheet.format, &known, &mut lines);
+                hunk(place, own, &before, &after, sheet.format, &mut lines);
             }
         }
     }
@@ -67,6 +57,11 @@ fn diff(sheet: &Sheet, own: &Own, secrets: &Secrets) -> FileDiff {
         lines.push(whole(sheet));
     }
     FileDiff { path: sheet.path.clone(), is_new: sheet.before.is_none(), goes: sheet.now.is_none(), lines }
+}
+
+/// What is not shown where a path, a package or a host says it again.
+fn known(secrets: &Secrets, before: &Value, after: &Value) -> Vec<String> {
+    both(secrets, before, after).into_iter().filter(|known| known.len() >= SHORTEST_KNOWN).collect()
 }
 
 /// A new file that holds our hooks and nothing else is one line: which events, and how large it is.
@@ -115,19 +110,15 @@ fn changed(before: &Value, after: &Value, at: &Place, out: &mut Vec<Place>) {
 }
 
 /// The lines of one place.
-fn hunk(
-    place: &Place,
-    before: Option<Value>,
-    after: Option<Value>,
-    format: Format,
-    known: &[String],
-    out: &mut Vec<String>,
-) {
-    let render =
-        |value: Option<Value>| value.map(|value| rendered(place, &value, format)).unwrap_or_default();
+fn hunk(place: &Place, own: &Own, before: &Value, after: &Value, format: Format, out: &mut Vec<String>) {
+    let shown = shaped::place(place);
+    let render = |document: &Value| {
+        let value = place.of(document).map(|value| masked(place, &own.shown(place, value)));
+        value.map(|value| rendered(&shown, &value, format)).unwrap_or_default()
+    };
     let (before, after) = (render(before), render(after));
     let lines: Vec<String> = compared(&before, &after);
-    out.push(format!("@@ {} @@", masked_text(&name(place), known)));
+    out.push(format!("@@ {} @@", name(&shown)));
     if lines.is_empty() {
         out.push(" what changes of it is not shown".into());
     }
@@ -240,12 +231,11 @@ mod tests {
     use serde_json::json;
 
     fn lines(before: Value, after: Value) -> Vec<String> {
-        let known = both(&Secrets::default(), &before, &after);
+        let own = Own { known: known(&Secrets::default(), &before, &after), ..Own::default() };
         let (mut places, mut out) = (Vec::new(), Vec::new());
         changed(&before, &after, &Place::default(), &mut places);
         for place in &places {
-            let side = |document| Some(masked(&Own::default().shown(place, place.of(document)?), &known));
-            hunk(place, side(&before), side(&after), Format::Json, &known, &mut out);
+            hunk(place, &own, &before, &after, Format::Json, &mut out);
         }
         out
     }

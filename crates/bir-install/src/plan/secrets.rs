@@ -3,10 +3,27 @@
 //! Structure says most of it: every value of an environment and every header is one, whatever it looks like; so is what stands behind an
 //! option whose name says so, and what an address carries beside its host and path. The rules of the recorder find the rest.
 
+use super::shaped;
 use bir_record::Raw;
 use bir_record::redact::{RedactionKey, Redactor, Rules};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+/// The rules, once for all who ask for nothing but a text.
+pub(crate) static RULES: LazyLock<Secrets> = LazyLock::new(Secrets::default);
+
+/// Members whose members are entries, under names that a person gives.
+pub(crate) const ENTRY_MEMBERS: [&str; 8] = [
+    "mcpServers",
+    "mcp_servers",
+    "servers",
+    "context_servers",
+    "extensions",
+    "mcp",
+    "amp.mcpServers",
+    "hooks",
+];
 
 /// What a person is shown instead.
 pub const HIDDEN: &str = "[hidden]";
@@ -31,7 +48,7 @@ pub struct Secrets {
 
 /// What the members of an object are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     /// Anything.
     Plain,
     /// Values of which each is a secret.
@@ -50,8 +67,11 @@ impl Secrets {
     #[must_use]
     pub fn of(&self, document: &Value) -> Vec<String> {
         let mut found = BTreeSet::new();
-        structure(document, Kind::Plain, &mut found);
-        self.by_rules("", document, &mut found);
+        // A server may be named `token`, which says nothing about what is in its entry.
+        let anonymous = anonymous(document);
+        structure(&anonymous, Kind::Plain, &mut found);
+        self.by_rules("", &anonymous, &mut found);
+        shaped::of_keys(document, &mut found);
         // A text that is JSON is none as a whole, but what is in it: compact headers of an entry read as `BIR_UPSTREAM_HEADERS` does, and
         // there would be no way back without such a secret.
         for text in found.clone() {
@@ -75,6 +95,17 @@ impl Secrets {
         found.into_iter().filter(|secret| secret.len() >= SHORTEST).collect()
     }
 
+    /// What of a text is a credential by its shape alone; none: nothing.
+    pub(crate) fn shapes(&self, text: &str) -> Option<Vec<String>> {
+        let shown = self.redactor.name(text);
+        if shown == text {
+            return None;
+        }
+        let mut found = BTreeSet::new();
+        replaced(text, &shown, &mut found);
+        Some(found.into_iter().collect())
+    }
+
     /// What the recorder would take out.
     fn by_rules(&self, key: &str, value: &Value, found: &mut BTreeSet<String>) {
         let member = Value::Object(Map::from_iter([(key.to_owned(), value.clone())]));
@@ -93,6 +124,35 @@ impl Secrets {
         if let Ok(redacted) = serde_json::from_str::<Value>(redacted.json()) {
             differences(&member, &redacted, found);
         }
+    }
+}
+
+/// Whether what stands under a name that a person gives is a server: an environment may stand there as well.
+pub(super) fn is_server(value: &Value) -> bool {
+    const ONE_OF: [&str; 8] = ["command", "cmd", "url", "httpUrl", "serverUrl", "uri", "type", "transport"];
+    value.as_object().is_some_and(|members| ONE_OF.iter().any(|member| members.contains_key(*member)))
+}
+
+/// A document in which entries have numbers instead of their names.
+fn anonymous(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let one = |(key, value): (&String, &Value)| {
+                let mut value = anonymous(value);
+                if let Value::Object(entries) = &mut value
+                    && ENTRY_MEMBERS.contains(&key.as_str())
+                {
+                    let renamed = |(at, (name, entry)): (usize, (String, Value))| {
+                        (if is_server(&entry) { format!("entry {at}") } else { name }, entry)
+                    };
+                    *entries = std::mem::take(entries).into_iter().enumerate().map(renamed).collect();
+                }
+                (key.clone(), value)
+            };
+            Value::Object(members.iter().map(one).collect())
+        }
+        Value::Array(items) => items.iter().map(anonymous).collect(),
+        _ => value.clone(),
     }
 }
 
@@ -181,7 +241,7 @@ pub(crate) fn holds_credentials(key: &str) -> bool {
 }
 
 /// Whether what stands in a member, or behind an option, is the name of a variable: `bearer_token_env_var`, `env_vars`, `--bearer-env`.
-fn names_variable(key: &str) -> bool {
+pub(super) fn names_variable(key: &str) -> bool {
     const ENDS: [&str; 4] = ["env_var", "env_vars", "env_http_headers", "-env"];
     ENDS.iter().any(|end| key.ends_with(end)) && key != "-env" && key != "--env"
 }
@@ -199,14 +259,21 @@ fn names_one(word: &str) -> bool {
     is_name(word.split_once(": ").map_or(word, |(_, name)| name))
 }
 
+fn bare(key: &str) -> String {
+    key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
+}
+
+/// Whether a member of this name is an environment.
+pub(super) fn is_environment(key: &str) -> bool {
+    matches!(bare(key).as_str(), "env" | "envs" | "environment")
+}
+
 /// What the members of a member are, by its name.
-fn kind_of(key: &str) -> Kind {
-    let name: String =
-        key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    let is_environment = matches!(name.as_str(), "env" | "envs" | "environment");
+pub(super) fn kind_of(key: &str) -> Kind {
+    let name = bare(key);
     // Those of Codex that name variables hold no value.
     let is_headers = name.ends_with("headers") && name != "envhttpheaders";
-    if is_environment || is_headers { Kind::Secret } else { Kind::Plain }
+    if is_environment(key) || is_headers { Kind::Secret } else { Kind::Plain }
 }
 
 /// Every leaf is one. Of `NAME=VALUE` it is the value; of JSON in a text, each string in it.
@@ -335,33 +402,8 @@ fn address(text: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// A value as a person may see it. `known`: the secrets of the document that it stands in, the longest first.
-#[must_use]
-pub fn masked(value: &Value, known: &[String]) -> Value {
-    mask(value, Kind::Plain, known)
-}
-
-fn mask(value: &Value, kind: Kind, known: &[String]) -> Value {
-    match value {
-        Value::Object(members) => {
-            let one = |(key, value): (&String, &Value)| {
-                let inner = if kind == Kind::Secret { kind } else { kind_of(key) };
-                (masked_text(key, known), mask(value, inner, known))
-            };
-            Value::Object(members.iter().map(one).collect())
-        }
-        Value::Array(items) => Value::Array(items.iter().map(|item| mask(item, kind, known)).collect()),
-        Value::Null | Value::Bool(_) => value.clone(),
-        _ if kind == Kind::Secret => HIDDEN.into(),
-        Value::String(text) => masked_text(text, known).into(),
-        Value::Number(number) if known.iter().any(|secret| *secret == number.to_string()) => HIDDEN.into(),
-        Value::Number(_) => value.clone(),
-    }
-}
-
 /// A text without any of the secrets.
-#[must_use]
-pub fn masked_text(text: &str, known: &[String]) -> String {
+pub(super) fn masked_text(text: &str, known: &[String]) -> String {
     let mut text = text.to_owned();
     for secret in known.iter().filter(|secret| !secret.is_empty() && !HIDDEN.contains(secret.as_str())) {
         if text.contains(secret.as_str()) {
@@ -429,14 +471,31 @@ mod tests {
     }
 
     #[test]
-    fn a_person_sees_names_and_no_values() {
-        let entry =
-            json!({"command": "npx", "args": ["--token", "canary-1"], "env": {"A": "x", "B": 7, "C": true}});
-        let known = of(entry.clone());
-        assert_eq!(
-            masked(&entry, &known),
-            json!({"command": "npx", "args": ["--token", HIDDEN], "env": {"A": HIDDEN, "B": HIDDEN, "C": true}})
-        );
+    fn the_name_of_a_server_says_nothing_of_its_entry() {
+        for name in ["token", "apikey", "secrets", "passwords", "pw", "env", "headers"] {
+            let entry = json!({"command": "/opt/bir/bin/bir-proxy",
+                "args": ["--server-name", name, "--", "npx", "-y", "pkg"], "env": {"LEVEL": "verbose-1"}});
+            for member in ["mcpServers", "mcp_servers", "extensions"] {
+                let known = of(json!({member: {name: entry}}));
+                assert_eq!(known, ["verbose-1"], "{member}.{name}");
+            }
+        }
+        assert_eq!(of(json!({"servers": {"token": "canary-12345"}})), ["canary-12345"], "no entry");
+        let environment = json!({"A": "word"});
+        assert_eq!(of(json!({"hooks": {"env": environment}})), ["word"], "no entry");
+    }
+
+    #[test]
+    fn a_key_of_the_shape_of_a_credential_is_one() {
+        let token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+        for document in [
+            json!({"mcpServers": {token: {"command": "x"}}}),
+            json!({"mcpServers": {"a": {"headers": {format!("X-{token}"): true}}}}),
+            json!({"mcpServers": {"a": {"env": {token: true}, "more": [{"deep": true}]}}}),
+            json!({"list": [{token: true}]}),
+        ] {
+            assert_eq!(of(document.clone()), [token], "{document}");
+        }
     }
 
     #[test]
@@ -447,7 +506,8 @@ mod tests {
             "args": ["--bearer-env", "GITHUB_TOKEN", "--header-env", "Authorization: AUTH_TOKEN", "--url-env", "SECRET_URL"],
         });
         let known = of(entry.clone());
-        assert_eq!(masked(&entry, &known), entry, "{known:?}");
+        let text = entry.to_string();
+        assert_eq!(masked_text(&text, &known), text, "{known:?}");
         for (member, value) in
             [("bearer_token_env_var", github.as_str()), ("bearer_token_env_var", "AKIA2E4XK7QJ5MZPW3RT")]
         {

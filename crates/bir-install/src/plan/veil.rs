@@ -1,15 +1,20 @@
 //! What of a configuration a person is shown: what is known to be harmless, and of everything else how long it is.
 //!
 //! A rule that looks for credentials misses those that no rule knows: a bare word, `-p VALUE`, a key in a path. So nothing is looked for
-//! here. Keys are shown, the path of a command, its arguments up to the name of a package or script ([`words`]), scheme and host of an
+//! here. Keys are shown unless they have the shape of a credential ([`shaped`]), the path of a command, its arguments up to the name of a package or script ([`words`]), scheme and host of an
 //! address, the words for a kind of server, `true`, `false` and `null`, and what is our own. Any other value is `…(N characters)`.
 
+mod environments;
 mod words;
 
 use super::held::names as is_program;
+use super::secrets::masked_text;
+use super::shaped;
 use bir_model::{Place, Step};
 use serde_json::Value;
 use std::collections::BTreeSet;
+
+pub(super) use environments::masked;
 
 /// Members that are the path of a command.
 const PROGRAMS: [&str; 2] = ["command", "cmd"];
@@ -45,6 +50,9 @@ pub(super) struct Own {
     pub(super) names: BTreeSet<String>,
     /// Paths of `bir-proxy`.
     pub(super) proxies: Vec<String>,
+    /// Credentials that stand in the file: what a person has written is shown without them, wherever it says them again. What is ours is not
+    /// searched for them.
+    pub(super) known: Vec<String>,
 }
 
 /// Something of a person's: how long it is.
@@ -79,7 +87,11 @@ impl Own {
                     };
                     (key.clone(), shown)
                 };
-                Value::Object(members.iter().map(one).collect())
+                let mut shown = serde_json::Map::new();
+                for (key, value) in members.iter().map(one) {
+                    shown.insert(free(&shown, shaped::key(&key)), value);
+                }
+                Value::Object(shown)
             }
             Value::Array(items) => items.iter().map(|item| self.value(item)).collect(),
             Value::Null | Value::Bool(_) => value.clone(),
@@ -92,7 +104,7 @@ impl Own {
     fn member(&self, key: &str, value: &Value, program: &str) -> Value {
         match value {
             Value::String(text) if PROGRAMS.contains(&key) => self.program(text).into(),
-            Value::String(text) if ADDRESSES.contains(&key) => address(text).into(),
+            Value::String(text) if ADDRESSES.contains(&key) => self.address(text).into(),
             Value::String(text) if KINDS.contains(&key) && KIND_WORDS.contains(&text.as_str()) => {
                 value.clone()
             }
@@ -115,7 +127,17 @@ impl Own {
         let end = text.find(char::is_whitespace).unwrap_or(text.len());
         let (path, rest) = text.split_at(end);
         let is_path = !path.contains("://") && !path.contains(['=', '?', '#', '&', '\'', '"']);
-        format!("{}{}", if is_path { path.to_owned() } else { hidden(path) }, hidden(rest))
+        format!("{}{}", if is_path { self.said(path) } else { hidden(path) }, hidden(rest))
+    }
+
+    /// What a person has written, and is known to be harmless by where it stands.
+    fn said(&self, text: &str) -> String {
+        masked_text(text, &self.known)
+    }
+
+    /// Scheme and host of an address.
+    fn address(&self, text: &str) -> String {
+        address(text, &self.known)
     }
 
     /// Is it a proxy of ours, with options that are ours as well?
@@ -124,8 +146,17 @@ impl Own {
     }
 }
 
+/// A key that no other has: more than one may be hidden.
+fn free(members: &serde_json::Map<String, Value>, key: String) -> String {
+    if !members.contains_key(&key) {
+        return key;
+    }
+    let numbered = (2..=members.len() + 1).map(|n| format!("{key} {n}"));
+    numbered.into_iter().find(|key| !members.contains_key(key)).unwrap_or(key)
+}
+
 /// Scheme and host of an address.
-fn address(text: &str) -> String {
+fn address(text: &str, known: &[String]) -> String {
     let shown = || {
         let (scheme, rest) = text.split_once("://")?;
         let scheme = ["http", "https", "ws", "wss"].into_iter().find(|known| scheme == *known)?;
@@ -148,6 +179,7 @@ fn address(text: &str) -> String {
             return None;
         }
         let host = port.map_or_else(|| name.clone(), |port| format!("{name}:{port}"));
+        let host = masked_text(&host, known);
         let user = &authority[..authority.len() - authority.rsplit('@').next()?.len()];
         let path = &rest[authority.len()..];
         let path = if path == "/" { path.to_owned() } else { hidden(path) };
@@ -192,7 +224,7 @@ mod tests {
             ("https://[canary]/", "…(17 characters)"),
             ("https://h\\canary", "https://h…(7 characters)"),
         ] {
-            assert_eq!(address(text), shown);
+            assert_eq!(address(text, &[]), shown);
         }
     }
 

@@ -49,11 +49,21 @@ struct Drawn {
     values: Vec<String>,
     front: usize,
     in_path: bool,
+    /// Keys that have the shape of a credential.
+    keys: Vec<String>,
 }
 
 fn drawn() -> impl Strategy<Value = Drawn> {
-    (prop::collection::vec(argument(), 0..6), prop::collection::vec(canary(), 16), 0..4usize, any::<bool>())
-        .prop_map(|(args, values, front, in_path)| Drawn { args, values, front, in_path })
+    let key = prop_oneof!["ghp_[A-Za-z0-9]{36}", "AKIA[A-Z0-9]{16}", "xoxb-[0-9]{12}-[a-zA-Z0-9]{12}"];
+    let keys = prop::collection::vec(key, 4);
+    (
+        prop::collection::vec(argument(), 0..6),
+        prop::collection::vec(canary(), 16),
+        0..4usize,
+        any::<bool>(),
+        keys,
+    )
+        .prop_map(|(args, values, front, in_path, keys)| Drawn { args, values, front, in_path, keys })
 }
 
 impl Drawn {
@@ -73,8 +83,8 @@ impl Drawn {
         let mut args: Vec<String> = front.iter().map(|word| (*word).to_owned()).collect();
         args.extend(self.args.iter().flat_map(spelled));
         let command = json!({
-            "command": program, "args": args, env: {"PLAIN": self.value(0), "OTHER": format!("a={}", self.value(1))},
-            "unknown": {"deep": [self.value(2), {"more": self.value(3)}]}, "cwd": format!("/home/{}", self.value(4)),
+            "command": program, "args": args, env: {"PLAIN": self.value(0), self.keys[0].as_str(): "x", "OTHER": format!("a={}", self.value(1))},
+            "unknown": {"deep": [self.value(2), {"more": self.value(3), self.keys[3].as_str(): 1}]}, "cwd": format!("/home/{}", self.value(4)),
         });
         let path = if self.in_path {
             format!("s/{}/mcp", self.value(5))
@@ -90,6 +100,11 @@ impl Drawn {
         off["disabled"] = true.into();
         off["enabled"] = false.into();
         let mut all = Map::new();
+        // These are left alone.
+        all.insert(self.keys[1].clone(), command.clone());
+        let mut named = remote.clone();
+        named[headers] = json!({ format!("X-{}", self.keys[2]): "x" });
+        all.insert("named".into(), named);
         all.insert("cmd".into(), command);
         all.insert("web".into(), remote);
         all.insert("off".into(), off);
@@ -99,6 +114,7 @@ impl Drawn {
     fn canaries(&self) -> Vec<&str> {
         let all =
             self.args.iter().map(|(_, canary)| canary.as_str()).chain(self.values.iter().map(String::as_str));
+        let all = all.chain(self.keys.iter().map(String::as_str));
         all.take(MOST).collect()
     }
 }

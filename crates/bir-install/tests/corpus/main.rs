@@ -19,6 +19,7 @@ mod disk;
 mod entries;
 mod hidden;
 mod home;
+mod keys;
 mod large;
 mod manifest;
 mod spelled;

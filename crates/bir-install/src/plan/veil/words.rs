@@ -1,6 +1,7 @@
 //! A command line as it is shown: up to the name of a package or script whatever is known to be no value, behind it the names of options.
 
-use super::{KIND_WORDS, Own, address, hidden};
+use super::{KIND_WORDS, Own, hidden};
+use crate::plan::secrets::masked_text;
 use serde_json::Value;
 
 /// Options without a value that may stand before the name of a package, script, module or image, and words of the program itself.
@@ -91,8 +92,8 @@ impl Own {
                 word.to_owned()
             } else {
                 match name.take() {
-                    Some(kind) if is_name(kind, word) => word.to_owned(),
-                    _ => option(word),
+                    Some(kind) if is_name(kind, word) => self.said(word),
+                    _ => option(word, &self.known),
                 }
             };
             all.push(shown.into());
@@ -112,7 +113,7 @@ impl Own {
                 "--server-name" if self.names.contains(word) => word.to_owned(),
                 "--scope" if SCOPES.contains(&word) => word.to_owned(),
                 "--transport" if KIND_WORDS.contains(&word) => word.to_owned(),
-                "--url" => address(word),
+                "--url" => self.address(word),
                 "--url-env" if is_ours(word) => word.to_owned(),
                 "--header-env" => match word.split_once(": ") {
                     Some((header, variable)) if is_ours(variable) => {
@@ -121,7 +122,7 @@ impl Own {
                     _ => hidden(word),
                 },
                 _ if word == "--" => word.to_owned(),
-                _ => option(word),
+                _ => option(word, &[]),
             };
             before = word;
             all.push(if item.is_string() { shown.into() } else { self.value(item) });
@@ -186,8 +187,8 @@ fn is_name(kind: Name, word: &str) -> bool {
     }
 }
 
-/// An option without its value; any other word is hidden.
-fn option(word: &str) -> String {
+/// An option without its value; any other word is hidden, and so is what of a name is known to be a credential.
+fn option(word: &str, known: &[String]) -> String {
     let (name, value) = match word.split_once('=') {
         Some((name, value)) => (name, Some(value)),
         None => (word, None),
@@ -201,7 +202,7 @@ fn option(word: &str) -> String {
         };
         if long.len() <= 3 * LONGEST_WORD && long.split(['-', '_']).all(is_word) {
             let value = value.map_or_else(String::new, |value| format!("={}", hidden(value)));
-            return format!("--{long}{value}");
+            return format!("--{}{value}", masked_text(long, known));
         }
         return hidden(word);
     }
