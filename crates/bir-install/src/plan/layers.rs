@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Changes that belong together.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Action {
     pub(crate) file: ConfigFile,
     pub(crate) what: What,
@@ -27,7 +27,7 @@ pub(crate) enum Line {
 }
 
 /// What an action does.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum What {
     /// Edits, and what is remembered of them.
     Edits { edits: Vec<Edit>, entry: Option<EntryRecord>, hooks: Vec<HookRecord> },
@@ -70,6 +70,24 @@ pub(crate) struct Text<'t> {
 }
 
 impl Draft {
+    fn of(sheet: &mut Sheet, group: Vec<Action>, made: Vec<Place>) -> Self {
+        let mut draft = Self { made, ..Self::default() };
+        group.into_iter().for_each(|action| draft.add(sheet, action, Vec::new()));
+        draft
+    }
+
+    /// An action whose edits have been carried out.
+    fn add(&mut self, sheet: &mut Sheet, action: Action, made: Vec<Place>) {
+        self.made.extend(made);
+        match action.what {
+            What::Own(text) => sheet.replace_own(Some(text.into_bytes())),
+            What::Edits { entry, hooks, .. } => {
+                self.entries.extend(entry);
+                self.hooks.extend(hooks);
+            }
+        }
+    }
+
     /// The layer between two texts.
     pub(crate) fn layer(
         self,
@@ -185,6 +203,60 @@ pub(crate) fn project_of(scope: Scope, project: &Path) -> Option<PathBuf> {
     (!super::held::is_of_user(scope)).then(|| project.to_path_buf())
 }
 
+/// A file before a group of actions.
+struct Old {
+    bytes: Option<Vec<u8>>,
+    value: Value,
+}
+
+impl Old {
+    /// Whether what stands on the sheet leads back to it, byte for byte.
+    fn has_way_back(&self, sheet: &Sheet, secrets: &Secrets) -> bool {
+        let (Some(old), Some(new)) = (&self.bytes, &sheet.now) else { return true };
+        old == new || Delta::between(new, old, &both(secrets, &self.value, sheet.value())).is_some()
+    }
+}
+
+/// Whether an action wraps what the ledger does not know as wrapped: what it knows has lost its way back already, or keeps it.
+fn is_new(ledger: &Ledger, host: &str, action: &Action) -> bool {
+    let What::Edits { entry: Some(entry), .. } = &action.what else { return false };
+    let records = ledger.files.iter().filter(|record| record.path == action.file.path && record.host == host);
+    let mut known = records.flat_map(|record| &record.layers).flat_map(|layer| &layer.entries);
+    !known.any(|known| super::held::same_place(known, entry))
+}
+
+/// Each action by itself. An entry that would take the way back from the whole file, byte for byte, is left alone: what is spelled in a way
+/// that the wrapped file does not tell would come back in another, and with it everything else.
+fn one_by_one(
+    sheet: &mut Sheet,
+    old: &Old,
+    group: Vec<Action>,
+    secrets: &Secrets,
+    is_new: impl Fn(&Action) -> bool,
+    failed: &mut Vec<(Line, Refusal)>,
+) -> Draft {
+    let mut draft = Draft::default();
+    let mut has_way_back = true;
+    for action in group {
+        let before = sheet.now.clone();
+        let done = edit_with_comments(sheet, action.what.edits()).and_then(|made| {
+            let had = std::mem::replace(&mut has_way_back, old.has_way_back(sheet, secrets));
+            if has_way_back || !had || !is_new(&action) {
+                return Ok(made);
+            }
+            sheet.replace(before);
+            has_way_back = true;
+            let why = "how one of its values is written would not come back byte for byte; write it plainly (on one line, without unusual escapes), then install again";
+            Err(Refusal { code: "spelling", why: why.into() })
+        });
+        match done {
+            Ok(made) => draft.add(sheet, action, made),
+            Err(why) => failed.push((action.line, why)),
+        }
+    }
+    draft
+}
+
 /// Carries a host's actions out on the desk, a layer for each file and scope; what could not be done is told by its line.
 pub(crate) fn carry_out(
     desk: &mut Desk,
@@ -206,28 +278,22 @@ pub(crate) fn carry_out(
     }
     for (file, group) in groups {
         let sheet = desk.sheet(&file);
-        let (old, old_value) = (sheet.now.clone(), sheet.value().clone());
-        let mut draft = Draft::default();
-        // All at once, since each look at a large file costs; if one of them cannot be carried out, each by itself.
+        let old = Old { bytes: sheet.now.clone(), value: sheet.value().clone() };
+        // All at once, since each look at a large file costs; if one of them cannot be carried out, or the whole has no way back byte
+        // for byte, each by itself.
         let all: Vec<Edit> = group.iter().flat_map(|action| action.what.edits()).cloned().collect();
         let at_once = edit_with_comments(sheet, &all);
-        let each = at_once.is_err();
-        draft.made.extend(at_once.unwrap_or_default());
-        for action in group {
-            match action.what {
-                What::Own(text) => sheet.replace_own(Some(text.into_bytes())),
-                What::Edits { edits, entry, hooks } => {
-                    match if each { edit_with_comments(sheet, &edits) } else { Ok(Vec::new()) } {
-                        Ok(made) => {
-                            draft.made.extend(made);
-                            draft.entries.extend(entry);
-                            draft.hooks.extend(hooks);
-                        }
-                        Err(why) => failed.push((action.line, why)),
-                    }
-                }
+        let is_new = |action: &Action| is_new(ledger, owner.host, action);
+        let draft = match at_once {
+            Ok(made) if !group.iter().any(is_new) || old.has_way_back(sheet, secrets) => {
+                Draft::of(sheet, group, made)
             }
-        }
+            _ => {
+                sheet.replace(old.bytes.clone());
+                one_by_one(sheet, &old, group, secrets, is_new, &mut failed)
+            }
+        };
+        let Old { bytes: old, value: old_value } = old;
         // What stood there already and was in no ledger is taken into it.
         let is_adopted = sheet.now == old;
         if is_adopted && draft.entries.is_empty() && draft.hooks.is_empty() {
