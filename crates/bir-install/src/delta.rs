@@ -62,11 +62,15 @@ impl Delta {
                 }
             }
         }
-        let private = private::comments(text).into_iter().chain(private::found(&draft.parts, text));
-        for range in private.collect::<Vec<_>>() {
+        for range in private::comments(text) {
             draft.cover(range, text)?;
         }
         let mut harmless = words::Harmless::of(text);
+        for range in private::found(&draft.parts, text) {
+            if draft.cover(range.clone(), text).is_none() {
+                draft.cover_each(range, text, &mut harmless)?;
+            }
+        }
         for range in words::bare(&draft.parts, text) {
             if draft.cover(range.clone(), text).is_none() && !harmless.has(&range) {
                 return None;
@@ -173,6 +177,30 @@ impl Draft<'_> {
         }
         let found = spelled::find(self.new, &spelled::tokens(text, range, Quotes::None)?)?;
         self.put(&found)
+    }
+
+    /// Of what the rules have found beyond the quotes of a value: each value and key of it by itself.
+    fn cover_each(
+        &mut self,
+        range: Range<usize>,
+        text: &str,
+        harmless: &mut words::Harmless<'_>,
+    ) -> Option<()> {
+        let is_syntax = |c: char| c.is_whitespace() || ['"', '\''].contains(&c);
+        let found = &text[range.clone()];
+        if !found.contains(is_syntax) {
+            return None;
+        }
+        let mut at = range.start;
+        for piece in found.split_inclusive(is_syntax) {
+            let word = at..at + piece.trim_end_matches(is_syntax).len();
+            at += piece.len();
+            let is_told = text[word.clone()].chars().all(|c| c.is_ascii_punctuation())
+                || self.cover(word.clone(), text).is_some()
+                || harmless.has(&word);
+            is_told.then_some(())?;
+        }
+        Some(())
     }
 
     /// Puts what was found in the newer text in place of the parts that stand there. None: a character would be cut.
@@ -338,6 +366,9 @@ mod tests {
             ),
             ("{\"a\": {\"env\": 1}}", "{\"a\": {\"headers\": {\"X\": \"unknown1\"}}}", false),
             ("{\"a\": {\"env\": 1}}", "{\"a\": {\"type\": \"http\"}}", true),
+            // The head of a table is made of keys.
+            ("[top.a]\nenv = 1\n", "[top.a]\n\n[top.a.headers]\nX = 1\n", true),
+            ("[top.a]\nenv = 1\n", "[top.a]\nx = 'top.b.headers'\n", false),
             // Half of it is what both begin with.
             ("a: unkn", "a: unknown1", false),
         ] {
