@@ -25,6 +25,9 @@ use std::path::{Path, PathBuf};
 /// Codes of refusals after which what is wrapped does not stay so: the user or the operator does not want the server.
 const TAKES_BACK: [&str; 3] = ["policy", "rejected", "forbidden"];
 
+/// The code of a refusal where an entry is none of a server.
+const NO_SERVER: &str = "shape";
+
 /// The lines of a host's servers, and what is to be done.
 pub(crate) struct Decided {
     pub(crate) lines: Vec<ServerLine>,
@@ -38,6 +41,7 @@ struct Bench<'a> {
     config: Module<'a>,
     machine: &'a Machine<'a>,
     wish: &'a Wish,
+    desk: &'a Desk,
     host_named: bool,
     host: &'static str,
     /// As the files are.
@@ -66,6 +70,7 @@ pub(crate) fn decide(
         config,
         machine,
         wish,
+        desk,
         host_named: survey.host.is_none_or(|host| wish.hosts.contains(&host)),
         host,
         bare: bare(config, &found, &held),
@@ -136,7 +141,13 @@ impl Bench<'_> {
         Line::Server(self.decided.lines.len() - 1)
     }
 
-    fn left(&mut self, server: &Server, refusal: Refusal) {
+    fn left(&mut self, server: &Server, mut refusal: Refusal) {
+        // Of one that is there twice only the last was looked at, which may be the one that is of no use.
+        if refusal.code == NO_SERVER
+            && let Some(why) = self.desk.at(&server.file).and_then(|sheet| sheet.obstacle(&server.place))
+        {
+            refusal = Refusal { code: "file", why };
+        }
         self.line(server, &server.file, server.scope, Outcome::Left(refusal));
     }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Changes that belong together.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Action {
     pub(crate) file: ConfigFile,
     pub(crate) what: What,
@@ -27,7 +27,7 @@ pub(crate) enum Line {
 }
 
 /// What an action does.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) enum What {
     /// Edits, and what is remembered of them.
     Edits { edits: Vec<Edit>, entry: Option<EntryRecord>, hooks: Vec<HookRecord> },
@@ -51,6 +51,18 @@ pub(crate) struct Draft {
     pub(crate) hooks: Vec<HookRecord>,
     pub(crate) set: Vec<SetRecord>,
     pub(crate) made: Vec<Place>,
+    /// The way back, where it was looked for already.
+    back: Option<WayBack>,
+}
+
+/// From one text to the one before it.
+#[derive(Debug)]
+enum WayBack {
+    Known(Delta),
+    /// There was no text, or it is the same.
+    NotNeeded,
+    /// There is none without a value that may be kept nowhere.
+    None,
 }
 
 /// Where a layer belongs.
@@ -70,15 +82,8 @@ pub(crate) struct Text<'t> {
 }
 
 impl Draft {
-    fn of(sheet: &mut Sheet, group: Vec<Action>, made: Vec<Place>) -> Self {
-        let mut draft = Self { made, ..Self::default() };
-        group.into_iter().for_each(|action| draft.add(sheet, action, Vec::new()));
-        draft
-    }
-
     /// An action whose edits have been carried out.
-    fn add(&mut self, sheet: &mut Sheet, action: Action, made: Vec<Place>) {
-        self.made.extend(made);
+    fn add(&mut self, sheet: &mut Sheet, action: Action) {
         match action.what {
             What::Own(text) => sheet.replace_own(Some(text.into_bytes())),
             What::Edits { entry, hooks, .. } => {
@@ -98,8 +103,13 @@ impl Draft {
         secrets: &Secrets,
     ) -> Option<Layer> {
         let new = after.bytes?;
-        let back =
-            before.bytes.and_then(|old| Delta::between(new, old, &both(secrets, before.value, after.value)));
+        let back = match self.back {
+            Some(WayBack::Known(delta)) => Some(delta),
+            Some(WayBack::None) => None,
+            Some(WayBack::NotNeeded) | None => before
+                .bytes
+                .and_then(|old| Delta::between(new, old, &both(secrets, before.value, after.value))),
+        };
         // What stands in an entry of ours is its memo's affair.
         let within = |place: &Place| self.entries.iter().any(|entry| place.0.starts_with(&entry.place.0));
         let mut made: Vec<Place> = Vec::new();
@@ -210,10 +220,14 @@ struct Old {
 }
 
 impl Old {
-    /// Whether what stands on the sheet leads back to it, byte for byte.
-    fn has_way_back(&self, sheet: &Sheet, secrets: &Secrets) -> bool {
-        let (Some(old), Some(new)) = (&self.bytes, &sheet.now) else { return true };
-        old == new || Delta::between(new, old, &both(secrets, &self.value, sheet.value())).is_some()
+    /// What stands on the sheet, led back to it byte for byte.
+    fn way_back(&self, sheet: &Sheet, secrets: &Secrets) -> WayBack {
+        let (Some(old), Some(new)) = (&self.bytes, &sheet.now) else { return WayBack::NotNeeded };
+        if old == new {
+            return WayBack::NotNeeded;
+        }
+        let back = Delta::between(new, old, &both(secrets, &self.value, sheet.value()));
+        back.map_or(WayBack::None, WayBack::Known)
     }
 }
 
@@ -225,36 +239,64 @@ fn is_new(ledger: &Ledger, host: &str, action: &Action) -> bool {
     !known.any(|known| super::held::same_place(known, entry))
 }
 
-/// Each action by itself. An entry that would take the way back from the whole file, byte for byte, is left alone: what is spelled in a way
-/// that the wrapped file does not tell would come back in another, and with it everything else.
-fn one_by_one(
-    sheet: &mut Sheet,
-    old: &Old,
-    group: Vec<Action>,
-    secrets: &Secrets,
-    is_new: impl Fn(&Action) -> bool,
-    failed: &mut Vec<(Line, Refusal)>,
-) -> Draft {
-    let mut draft = Draft::default();
-    let mut has_way_back = true;
-    for action in group {
-        let before = sheet.now.clone();
-        let done = edit_with_comments(sheet, action.what.edits()).and_then(|made| {
-            let had = std::mem::replace(&mut has_way_back, old.has_way_back(sheet, secrets));
-            if has_way_back || !had || !is_new(&action) {
-                return Ok(made);
-            }
-            sheet.replace(before);
-            has_way_back = true;
-            let why = "how one of its values is written would not come back byte for byte; write it plainly (on one line, without unusual escapes), then install again";
-            Err(Refusal { code: "spelling", why: why.into() })
-        });
+/// The actions of one file as they are carried out.
+struct Work<'w, F> {
+    sheet: &'w mut Sheet,
+    old: Old,
+    secrets: &'w Secrets,
+    is_new: F,
+    draft: Draft,
+    /// Nothing is new, or what was done so far has no way back and nothing that is new is to be blamed for that.
+    unchecked: bool,
+    failed: Vec<(Line, Refusal)>,
+}
+
+impl<F: Fn(&Action) -> bool> Work<'_, F> {
+    /// All at once, since each look at a large file costs; where that cannot be done, in halves. An entry that would take the way back from
+    /// the whole file, byte for byte, is left alone: what is spelled in a way that the wrapped file does not tell would come back in
+    /// another, and with it everything else.
+    fn carry_out(&mut self, mut group: Vec<Action>) {
+        let before = self.sheet.now.clone();
+        let edits: Vec<Edit> = group.iter().flat_map(|action| action.what.edits()).cloned().collect();
+        let done = edit_with_comments(self.sheet, &edits).and_then(|made| self.with_way_back(&group, made));
         match done {
-            Ok(made) => draft.add(sheet, action, made),
-            Err(why) => failed.push((action.line, why)),
+            Ok((made, back)) => {
+                self.draft.made.extend(made);
+                self.draft.back = back;
+                group.into_iter().for_each(|action| self.draft.add(self.sheet, action));
+            }
+            Err(why) => {
+                self.sheet.replace(before);
+                if group.len() > 1 {
+                    let rest = group.split_off(group.len() / 2);
+                    self.carry_out(group);
+                    self.carry_out(rest);
+                } else {
+                    self.failed.extend(group.into_iter().map(|action| (action.line, why.clone())));
+                }
+            }
         }
     }
-    draft
+
+    fn with_way_back(
+        &mut self,
+        group: &[Action],
+        made: Vec<Place>,
+    ) -> Result<(Vec<Place>, Option<WayBack>), Refusal> {
+        let has_new = group.iter().any(&self.is_new);
+        if self.unchecked {
+            return Ok((made, None));
+        }
+        let back = self.old.way_back(self.sheet, self.secrets);
+        if matches!(back, WayBack::None) {
+            if has_new {
+                let why = "how one of its values is written would not come back byte for byte; write it plainly (on one line, without unusual escapes), then install again";
+                return Err(Refusal { code: "spelling", why: why.into() });
+            }
+            self.unchecked = true;
+        }
+        Ok((made, Some(back)))
+    }
 }
 
 /// Carries a host's actions out on the desk, a layer for each file and scope; what could not be done is told by its line.
@@ -279,21 +321,12 @@ pub(crate) fn carry_out(
     for (file, group) in groups {
         let sheet = desk.sheet(&file);
         let old = Old { bytes: sheet.now.clone(), value: sheet.value().clone() };
-        // All at once, since each look at a large file costs; if one of them cannot be carried out, or the whole has no way back byte
-        // for byte, each by itself.
-        let all: Vec<Edit> = group.iter().flat_map(|action| action.what.edits()).cloned().collect();
-        let at_once = edit_with_comments(sheet, &all);
         let is_new = |action: &Action| is_new(ledger, owner.host, action);
-        let draft = match at_once {
-            Ok(made) if !group.iter().any(is_new) || old.has_way_back(sheet, secrets) => {
-                Draft::of(sheet, group, made)
-            }
-            _ => {
-                sheet.replace(old.bytes.clone());
-                one_by_one(sheet, &old, group, secrets, is_new, &mut failed)
-            }
-        };
-        let Old { bytes: old, value: old_value } = old;
+        let (draft, unchecked, none) = (Draft::default(), !group.iter().any(is_new), Vec::new());
+        let mut work = Work { sheet: &mut *sheet, old, secrets, is_new, draft, unchecked, failed: none };
+        work.carry_out(group);
+        failed.append(&mut work.failed);
+        let (draft, Old { bytes: old, value: old_value }) = (work.draft, work.old);
         // What stood there already and was in no ledger is taken into it.
         let is_adopted = sheet.now == old;
         if is_adopted && draft.entries.is_empty() && draft.hooks.is_empty() {
