@@ -356,6 +356,27 @@ mod tests {
     }
 
     #[test]
+    fn what_the_rules_find_beyond_quotes_is_looked_at_piece_by_piece() {
+        let old = "x = \"first-one\"\nname = \"second\"\nother = \"third-one\"\n";
+        let new = b"url = 'first-one'\nitem = 'second'\n";
+        let found = |from: &str, to: &str| old.find(from).unwrap()..old.find(to).unwrap() + to.len();
+        for (range, is_covered) in [
+            (found("first-one", "second"), true),
+            (found("first-one", "other"), true),
+            (found("second", "third-one"), false),
+            (found("third-one", "third-one"), false),
+        ] {
+            let mut draft = Draft { parts: Vec::new(), spelled: BTreeMap::new(), new };
+            draft.parts.push(Part { old: 0..old.len(), new: None });
+            let mut harmless = words::Harmless::of(old);
+            assert_eq!(draft.cover_each(range, old, &mut harmless).is_some(), is_covered);
+            assert!(
+                !is_covered || texts(&draft.delta(old)).iter().all(|text| !text.contains("-one\"\nname"))
+            );
+        }
+    }
+
+    #[test]
     fn a_word_that_no_rule_knows_is_copied_or_there_is_no_delta() {
         for (new, old, there) in [
             // A key goes with its value, which stands elsewhere now.
