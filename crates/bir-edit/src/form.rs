@@ -6,6 +6,7 @@
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
+use crate::splice::line_and_column;
 use crate::{EditError, LONGEST};
 
 const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -24,9 +25,16 @@ pub(crate) fn take(bytes: &[u8]) -> Result<(bool, &str), EditError> {
         None => (false, bytes),
     };
     let text = std::str::from_utf8(rest).map_err(|_| EditError::NotUtf8)?;
-    // UTF-16 of ASCII without a mark is valid UTF-8, full of zeros that no format allows.
-    if text.contains('\0') {
+    // UTF-16 of ASCII without a mark is valid UTF-8, every other byte of it a zero, which no format allows.
+    let zeros = rest.iter().filter(|byte| **byte == 0).count();
+    if zeros > 0 && rest.len().is_multiple_of(2) && zeros * 3 >= rest.len() {
         return Err(EditError::NotUtf8);
+    }
+    if let Some(at) = text.find('\0') {
+        let (line, column) = line_and_column(text, at);
+        return Err(EditError::Syntax(format!(
+            "line {line}, column {column}: a zero byte stands there, which no configuration may hold; take it out"
+        )));
     }
     Ok((mark, text))
 }
@@ -113,6 +121,16 @@ mod tests {
         for bytes in [b"\xff\xfea\0".as_slice(), b"\xfe\xff\0a", b"a\0", b"\xef\xbb", b"a\xe9"] {
             assert_eq!(take(bytes), Err(EditError::NotUtf8), "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn a_zero_byte_is_told_from_another_encoding() {
+        for (bytes, line) in
+            [(b"{\"a\":1}\n\0".as_slice(), "line 2, column 1"), (b"a\0b: 1", "line 1, column 2")]
+        {
+            assert!(matches!(take(bytes), Err(EditError::Syntax(why)) if why.starts_with(line)), "{bytes:?}");
+        }
+        assert_eq!(take(b"{\0}\0\n\0"), Err(EditError::NotUtf8));
     }
 
     #[test]

@@ -23,7 +23,7 @@ mod toml;
 mod tried;
 mod yaml;
 
-use bir_model::{Edit, Format};
+use bir_model::{Edit, Format, Place};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -97,6 +97,19 @@ impl Document {
     #[must_use]
     pub fn format(&self) -> Format {
         self.format
+    }
+
+    /// Why what stands at a place cannot be told from what stands beside it, or is not to be changed there: a key on the way that is there
+    /// twice, an alias or a tag of YAML. None: nothing is in the way, whether something stands there or not.
+    #[must_use]
+    pub fn obstacle(&self, at: &Place) -> Option<String> {
+        let way = match self.format {
+            Format::Json => Json::parse(&self.text, false).and_then(|json| json.way_to(at)),
+            Format::Jsonc => Json::parse(&self.text, true).and_then(|json| json.way_to(at)),
+            Format::Toml => Ok(()),
+            Format::Yaml => Yaml::parse(&form::with_line_feeds(&self.text)).and_then(|yaml| yaml.way_to(at)),
+        };
+        way.err().map(|error| error.to_string())
     }
 
     /// Carries an edit out; after an error nothing has changed.

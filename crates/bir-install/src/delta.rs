@@ -6,6 +6,8 @@
 //! ```text
 //!  old ──┬─ what both begin and end with ──────────────▶ Copy
 //!        ├─ blocks of the new text found again ────────▶ Copy     (blocks)
+//!        ├─ a string that the newer text spells
+//!        │  in another way ────────────────────────────▶ Copy, and Spelled for each character that differs     (spelled)
 //!        ├─ a credential or a comment that neither of
 //!        │  them covers (private), and any other word
 //!        │  that is no key (words) ────────────────────▶ Copy, from wherever the new text holds it; else there is no delta
@@ -14,10 +16,14 @@
 
 mod blocks;
 pub(crate) mod private;
+mod spelled;
 mod words;
 
 use blocks::Part;
 use serde::{Deserialize, Serialize};
+pub use spelled::Spelling;
+use spelled::{Found, Quotes};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// A shorter value is no credential: it would be found in every text.
@@ -29,6 +35,8 @@ const SHORTEST_SECRET: usize = 4;
 pub enum Piece {
     /// Bytes of the newer text: where they begin, and how many.
     Copy(usize, usize),
+    /// A character that the newer text spells in another way: where it begins there, its bytes there, and how it is to be spelled.
+    Spelled(usize, usize, Spelling),
     /// What the newer text does not hold.
     Text(String),
 }
@@ -45,30 +53,33 @@ impl Delta {
     #[must_use]
     pub fn between(new: &[u8], old: &[u8], secrets: &[String]) -> Option<Self> {
         let text = std::str::from_utf8(old).ok()?;
-        let mut parts = blocks::parts(new, text);
+        let mut draft = Draft { parts: blocks::parts(new, text), spelled: BTreeMap::new(), new };
+        draft.respell(text);
         for secret in secrets.iter().filter(|secret| secret.len() >= SHORTEST_SECRET) {
             for written in spellings(secret) {
                 for (at, _) in text.match_indices(&written) {
-                    cover(&mut parts, at..at + written.len(), new, &written)?;
+                    draft.cover(at..at + written.len(), text)?;
                 }
             }
         }
-        let private = private::comments(text).into_iter().chain(private::found(&parts, text));
-        for range in private.collect::<Vec<_>>() {
-            cover(&mut parts, range.clone(), new, &text[range])?;
+        for range in private::comments(text) {
+            draft.cover(range, text)?;
         }
         let mut harmless = words::Harmless::of(text);
-        for range in words::bare(&parts, text) {
-            let word = &text[range.clone()];
-            if cover(&mut parts, range.clone(), new, word).is_none() && !harmless.has(&range) {
+        for range in private::found(&draft.parts, text) {
+            if draft.cover(range.clone(), text).is_none() {
+                draft.cover_each(range, text, &mut harmless)?;
+            }
+        }
+        for range in words::bare(&draft.parts, text) {
+            if draft.cover(range.clone(), text).is_none() && !harmless.has(&range) {
                 return None;
             }
         }
-        let piece = |Part { old, new }| match new {
-            Some(at) => Piece::Copy(at, old.len()),
-            None => Piece::Text(text[old].to_owned()),
-        };
-        Some(Self(parts.into_iter().map(piece).collect()))
+        let delta = draft.delta(text);
+        // What was found in another spelling is looked at once more, since nothing else has compared it.
+        let is_plain = !delta.0.iter().any(|piece| matches!(piece, Piece::Spelled(..)));
+        (is_plain || delta.apply(new).as_deref() == Some(old)).then_some(delta)
     }
 
     /// The older text. None: it was made for another text.
@@ -78,6 +89,10 @@ impl Delta {
         for piece in &self.0 {
             match piece {
                 Piece::Copy(at, length) => old.extend_from_slice(new.get(*at..at.checked_add(*length)?)?),
+                Piece::Spelled(at, length, spelling) => {
+                    let c = spelled::read(new.get(*at..at.checked_add(*length)?)?)?;
+                    old.extend_from_slice(spelling.of(c)?.as_bytes());
+                }
                 Piece::Text(text) => old.extend_from_slice(text.as_bytes()),
             }
         }
@@ -98,25 +113,138 @@ fn spellings(secret: &str) -> Vec<String> {
     all
 }
 
-/// Makes sure that no byte of `secret`, which stands at `range` of the older text, is in a text of its own.
-fn cover(parts: &mut Vec<Part>, range: Range<usize>, new: &[u8], secret: &str) -> Option<()> {
-    let first = parts.partition_point(|part| part.old.end <= range.start);
-    let last = parts.partition_point(|part| part.old.start < range.end);
-    if parts[first..last].iter().all(|part| part.new.is_some()) {
-        return Some(());
+/// A delta in the making.
+struct Draft<'n> {
+    parts: Vec<Part>,
+    /// Parts that the newer text spells in another way, by where they begin in the older one: their bytes in the newer one.
+    spelled: BTreeMap<usize, (usize, Spelling)>,
+    new: &'n [u8],
+}
+
+impl Draft<'_> {
+    /// Strings with escapes, and those that the newer text escapes, are told by its own spelling of them: whole, else word by word.
+    fn respell(&mut self, text: &str) {
+        let mut lines: Vec<Range<usize>> = Vec::new();
+        for part in self.parts.iter().filter(|part| part.new.is_none()) {
+            let start = text[..part.old.start].rfind('\n').map_or(0, |at| at + 1);
+            let mut at = start.max(lines.last().map_or(0, |line| line.end));
+            while at < part.old.end {
+                let end = text[at..].find('\n').map_or(text.len(), |end| at + end + 1);
+                lines.push(at..end);
+                at = end;
+            }
+        }
+        for (range, quotes) in lines.into_iter().flat_map(|line| spelled::strings(text, line)) {
+            if self.holds(&range) {
+                continue;
+            }
+            let Some(tokens) = spelled::tokens(text, range, quotes) else { continue };
+            if let Some(found) = spelled::find(self.new, &tokens) {
+                self.put(&found);
+                continue;
+            }
+            for word in tokens.split(|token| text[token.old.clone()] == *" ") {
+                let Some((first, last)) = word.first().zip(word.last()) else { continue };
+                if !self.holds(&(first.old.start..last.old.end))
+                    && let Some(found) = spelled::find(self.new, word)
+                {
+                    self.put(&found);
+                }
+            }
+        }
     }
-    let at = new.windows(secret.len()).position(|window| window == secret.as_bytes())?;
-    let mut instead = Vec::with_capacity(3);
-    if let Some(head) = parts.get(first).filter(|part| part.old.start < range.start) {
-        instead.push(Part { old: head.old.start..range.start, new: head.new });
+
+    /// The parts that a range of the older text has a share in.
+    fn within(&self, range: &Range<usize>) -> Range<usize> {
+        let first = self.parts.partition_point(|part| part.old.end <= range.start);
+        first..self.parts.partition_point(|part| part.old.start < range.end)
     }
-    instead.push(Part { old: range.clone(), new: Some(at) });
-    if let Some(tail) = parts[first..last].last().filter(|part| part.old.end > range.end) {
-        let new = tail.new.map(|new| new + (range.end - tail.old.start));
-        instead.push(Part { old: range.end..tail.old.end, new });
+
+    /// Whether all of a range comes out of the newer text.
+    fn holds(&self, range: &Range<usize>) -> bool {
+        self.parts[self.within(range)].iter().all(|part| part.new.is_some())
     }
-    parts.splice(first..last, instead);
-    Some(())
+
+    /// Makes sure that no byte of what stands at `range` of the older text is in a text of its own.
+    fn cover(&mut self, range: Range<usize>, text: &str) -> Option<()> {
+        if self.holds(&range) {
+            return Some(());
+        }
+        let secret = text[range.clone()].as_bytes();
+        if let Some(at) = self.new.windows(secret.len()).position(|window| window == secret) {
+            let new = at..at + secret.len();
+            return self.put(&[Found { old: range, new, spelling: None }]);
+        }
+        let found = spelled::find(self.new, &spelled::tokens(text, range, Quotes::None)?)?;
+        self.put(&found)
+    }
+
+    /// Of what the rules have found beyond the quotes of a value: each value and key of it by itself.
+    fn cover_each(
+        &mut self,
+        range: Range<usize>,
+        text: &str,
+        harmless: &mut words::Harmless<'_>,
+    ) -> Option<()> {
+        let is_syntax = |c: char| c.is_whitespace() || ['"', '\''].contains(&c);
+        let found = &text[range.clone()];
+        if !found.contains(is_syntax) {
+            return None;
+        }
+        let mut at = range.start;
+        for piece in found.split_inclusive(is_syntax) {
+            let word = at..at + piece.trim_end_matches(is_syntax).len();
+            at += piece.len();
+            let is_told = text[word.clone()].chars().all(|c| c.is_ascii_punctuation())
+                || self.cover(word.clone(), text).is_some()
+                || harmless.has(&word);
+            is_told.then_some(())?;
+        }
+        Some(())
+    }
+
+    /// Puts what was found in the newer text in place of the parts that stand there. None: a character would be cut.
+    fn put(&mut self, found: &[Found]) -> Option<()> {
+        let range = found.first()?.old.start..found.last()?.old.end;
+        let within = self.within(&range);
+        let mut instead = Vec::with_capacity(found.len() + 2);
+        let head = self.parts[within.clone()].first().filter(|part| part.old.start < range.start);
+        let tail = self.parts[within.clone()].last().filter(|part| part.old.end > range.end);
+        if [head, tail].into_iter().flatten().any(|part| self.spelled.contains_key(&part.old.start)) {
+            return None;
+        }
+        instead.extend(head.map(|head| Part { old: head.old.start..range.start, new: head.new }));
+        let tail = tail.map(|tail| {
+            let new = tail.new.map(|new| new + (range.end - tail.old.start));
+            Part { old: range.end..tail.old.end, new }
+        });
+        self.spelled.retain(|at, _| !range.contains(at));
+        let mut last: Option<Range<usize>> = None;
+        for Found { old, new, spelling } in found {
+            if let Some(spelling) = spelling {
+                self.spelled.insert(old.start, (new.len(), *spelling));
+            }
+            match (instead.last_mut(), &last) {
+                (Some(part), Some(end)) if spelling.is_none() && end.end == new.start => {
+                    part.old.end = old.end
+                }
+                _ => instead.push(Part { old: old.clone(), new: Some(new.start) }),
+            }
+            last = spelling.is_none().then(|| new.clone());
+        }
+        instead.extend(tail);
+        self.parts.splice(within, instead);
+        Some(())
+    }
+
+    fn delta(self, text: &str) -> Delta {
+        let piece = |Part { old, new }: Part| match (new, self.spelled.get(&old.start)) {
+            (Some(at), Some((length, spelling))) => Piece::Spelled(at, *length, *spelling),
+            (Some(at), None) => Piece::Copy(at, old.len()),
+            (None, _) => Piece::Text(text[old].to_owned()),
+        };
+        Delta(self.parts.into_iter().map(piece).collect())
+    }
 }
 
 #[cfg(test)]
@@ -131,7 +259,7 @@ mod tests {
     fn texts(delta: &Delta) -> Vec<String> {
         let text = |piece: &Piece| match piece {
             Piece::Text(text) => Some(text.clone()),
-            Piece::Copy(..) => None,
+            Piece::Copy(..) | Piece::Spelled(..) => None,
         };
         delta.0.iter().filter_map(text).collect()
     }
@@ -181,6 +309,15 @@ mod tests {
             // As JSON writes it.
             (r#"{"a": 1}"#, r#"{"a": "q\"uote"}"#, "q\"uote", false),
             (r#"["q\"uote"]"#, r#"{"a": "q\"uote"}"#, "q\"uote", true),
+            // In another spelling, and within a JSON text within another.
+            (r#"["ab&cd efgh"]"#, r#"{"a": "ab\u0026cd efgh"}"#, "ab&cd efgh", true),
+            (r#"["ab&cd", "efgh"]"#, r#"{"a": "ab\u0026cd \u0065fgh"}"#, "ab&cd efgh", true),
+            (r#"["ab&cd"]"#, r#"{"a": "ab\u0026ce"}"#, "ab&ce", false),
+            (r#"["{\"a\":\"q\\\"uote\"}"]"#, r#"{"a": "q\"uote"}"#, "q\"uote", true),
+            (r#"["{\"a\":\"q\\\"uote\"}"]"#, "a: 'q\"uote'", "q\"uote", true),
+            (r#"["{\"a\":\"q\\\"uote\"}"]"#, "a: q\"uote", "q\"uote", true),
+            (r#"["it's so"]"#, "a: 'it''s so'", "it's so", true),
+            (r#"["ab&cd"]"#, r#"{"a": "ab\u00eFcd"}"#, "ab\u{ef}cd", false),
             (r#"{"a": 1}"#, r#"{"u": "https:\/\/u:p@h\/"}"#, "https://u:p@h/", false),
             // Twice.
             ("pw12", "pw12 and pw12", "pw12", true),
@@ -219,6 +356,27 @@ mod tests {
     }
 
     #[test]
+    fn what_the_rules_find_beyond_quotes_is_looked_at_piece_by_piece() {
+        let old = "x = \"first-one\"\nname = \"second\"\nother = \"third-one\"\n";
+        let new = b"url = 'first-one'\nitem = 'second'\n";
+        let found = |from: &str, to: &str| old.find(from).unwrap()..old.find(to).unwrap() + to.len();
+        for (range, is_covered) in [
+            (found("first-one", "second"), true),
+            (found("first-one", "other"), true),
+            (found("second", "third-one"), false),
+            (found("third-one", "third-one"), false),
+        ] {
+            let mut draft = Draft { parts: Vec::new(), spelled: BTreeMap::new(), new };
+            draft.parts.push(Part { old: 0..old.len(), new: None });
+            let mut harmless = words::Harmless::of(old);
+            assert_eq!(draft.cover_each(range, old, &mut harmless).is_some(), is_covered);
+            assert!(
+                !is_covered || texts(&draft.delta(old)).iter().all(|text| !text.contains("-one\"\nname"))
+            );
+        }
+    }
+
+    #[test]
     fn a_word_that_no_rule_knows_is_copied_or_there_is_no_delta() {
         for (new, old, there) in [
             // A key goes with its value, which stands elsewhere now.
@@ -229,6 +387,9 @@ mod tests {
             ),
             ("{\"a\": {\"env\": 1}}", "{\"a\": {\"headers\": {\"X\": \"unknown1\"}}}", false),
             ("{\"a\": {\"env\": 1}}", "{\"a\": {\"type\": \"http\"}}", true),
+            // The head of a table is made of keys.
+            ("[top.a]\nenv = 1\n", "[top.a]\n\n[top.a.headers]\nX = 1\n", true),
+            ("[top.a]\nenv = 1\n", "[top.a]\nx = 'top.b.headers'\n", false),
             // Half of it is what both begin with.
             ("a: unkn", "a: unknown1", false),
         ] {
@@ -305,6 +466,7 @@ mod tests {
         fn damaged_deltas_do_no_harm(at in any::<usize>(), length in any::<usize>(), new in any::<Vec<u8>>()) {
             let out = Delta(vec![Piece::Copy(at, length)]).apply(&new);
             prop_assert!(out.is_none_or(|out| out.len() == length));
+            drop(Delta(vec![Piece::Spelled(at, length % 32, Spelling::U)]).apply(&new));
         }
     }
 }

@@ -18,8 +18,9 @@ pub(crate) mod told;
 use crate::ledger::{FileRecord, Layer, Ledger};
 use crate::operation::Kind;
 use crate::plan::Plan;
+use crate::plan::held::same_place;
 use crate::plan::secrets::Secrets;
-use crate::plan::sheet::Desk;
+use crate::plan::sheet::{Desk, real};
 use crate::survey::Modules;
 use bir_hosts::Host;
 use file::{Stacked, take_off};
@@ -60,15 +61,18 @@ pub fn undo(modules: &Modules<'_>, ledger: &Ledger, out: &Out) -> Plan {
     let mut plan = Plan::new(Kind::Uninstall, ledger.clone());
     let mut desk = Desk::default();
     let last = !ledger.projects.keys().any(|project| *project != out.project);
-    let mut paths: Vec<&Path> = Vec::new();
+    // By what the paths lead to: one file may have been named by a host and by a link to it.
+    let mut grouped: Vec<(PathBuf, Vec<&FileRecord>)> = Vec::new();
     for record in &ledger.files {
-        if !paths.contains(&record.path.as_path()) {
-            paths.push(&record.path);
+        let path = real(&record.path);
+        match grouped.iter_mut().find(|(known, _)| *known == path) {
+            Some((_, records)) => records.push(record),
+            None => grouped.push((path, vec![record])),
         }
     }
     let mut files = Vec::new();
-    for path in paths {
-        let records = ledger.files.iter().filter(|record| record.path == path);
+    for (_, group) in grouped {
+        let records = group.iter().copied();
         let mut stack: Vec<Stacked<'_>> = records
             .flat_map(|record| {
                 let layers = record.layers.iter();
@@ -80,11 +84,12 @@ pub fn undo(modules: &Modules<'_>, ledger: &Ledger, out: &Out) -> Plan {
             })
             .collect();
         stack.sort_by_key(|stacked| stacked.layer.at);
+        without_doubles(&mut stack);
         if stack.iter().any(|stacked| stacked.goes) {
             let left = take_off(modules, &mut desk, stack, &secrets, &mut plan, &ledger.proxies);
             files.extend(left);
         } else {
-            files.extend(ledger.files.iter().filter(|record| record.path == path).cloned());
+            files.extend(group.into_iter().cloned());
         }
     }
     plan.servers.sort_by(|a, b| (&a.host, &a.server).cmp(&(&b.host, &b.server)));
@@ -97,6 +102,28 @@ pub fn undo(modules: &Modules<'_>, ledger: &Ledger, out: &Out) -> Plan {
     plan.close(&desk, ledger, &secrets);
     plan.veil();
     plan
+}
+
+/// What was taken into the ledger since it stood in the file, and what another layer that goes has put there, is that one's alone: an entry
+/// that was wrapped with `--config` in a file of a host is seen by that host as well.
+fn without_doubles(stack: &mut Vec<Stacked<'_>>) {
+    let is_found = |stacked: &Stacked<'_>| {
+        stacked.layer.back.is_none() && stacked.layer.before.as_ref() == Some(&stacked.layer.after)
+    };
+    for at in (0..stack.len()).rev().filter(|at| is_found(&stack[*at])).collect::<Vec<_>>() {
+        let is_other = |(n, other): &(usize, &Stacked<'_>)| {
+            let of_same = std::ptr::eq(other.record, stack[at].record);
+            !of_same && other.goes && (*n < at || !is_found(other))
+        };
+        let others = stack.iter().enumerate().filter(is_other);
+        let theirs: Vec<_> = others.flat_map(|(_, other)| other.layer.entries.clone()).collect();
+        let layer = &mut stack[at].layer;
+        let before = layer.entries.len();
+        layer.entries.retain(|entry| !theirs.iter().any(|other| same_place(entry, other)));
+        if layer.entries.len() < before && layer.entries.is_empty() && layer.hooks.is_empty() {
+            stack.remove(at);
+        }
+    }
 }
 
 /// Directories that were made for files that have no layer any more, innermost first.

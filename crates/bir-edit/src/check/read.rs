@@ -133,7 +133,11 @@ fn string_end(bytes: &[u8], at: usize) -> usize {
 
 /// serde_json names what it expected and where; for texts without a type to fit it quotes nothing.
 fn syntax(error: &serde_json::Error) -> EditError {
-    EditError::Syntax(format!("line {}, column {}: no JSON as RFC 8259 has it", error.line(), error.column()))
+    let why = match error.to_string().starts_with("number out of range") {
+        true => "a number is too large to be read (the largest is about 1.8e308)",
+        false => "no JSON as RFC 8259 has it",
+    };
+    EditError::Syntax(format!("line {}, column {}: {why}", error.line(), error.column()))
 }
 
 fn toml_exact(text: &str) -> Result<Exact, EditError> {

@@ -34,6 +34,20 @@ impl Json {
         Ok(Self { text: text.to_owned(), root: tree::read(text, comments)?, comments })
     }
 
+    /// Whether the way to a place is clear, as far as it is there.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError::Place`]: a key on it is there twice.
+    pub(crate) fn way_to(&self, at: &Place) -> Result<(), EditError> {
+        let mut node = self.root.as_ref();
+        for step in &at.0 {
+            let Some(holder) = node else { return Ok(()) };
+            node = holder.item(&self.text, step)?.and_then(|item| holder.child(item));
+        }
+        Ok(())
+    }
+
     /// Puts a value at a place, or at the end of the array there.
     fn put(&self, at: &Place, value: &Value, append: bool) -> Result<Vec<Splice>, EditError> {
         let Some(root) = &self.root else { return Ok(self.first(at, value, append)) };

@@ -39,6 +39,15 @@ impl Yaml {
         Ok(Self { text: text.to_owned(), value: read::read(text)? })
     }
 
+    /// Whether the way to a place is clear, as far as it is there.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError::Place`]: a key on it is there twice, or what stands on it is not to be changed.
+    pub(crate) fn way_to(&self, at: &Place) -> Result<(), EditError> {
+        walk::walk(&Tree::of(&self.text)?, &self.value, at).map(|_| ())
+    }
+
     fn set(&mut self, at: &Place, value: &Value) -> Result<(), EditError> {
         if at.of(&self.value) == Some(value) {
             return Ok(());

@@ -136,7 +136,7 @@ fn member<'t>(
             return Err(refused("a key on the way to the place is written with `?`"));
         }
         if found.replace((index, member)).is_some() {
-            return Err(EditError::Place(format!("the key `{name}` stands there twice")));
+            return Err(EditError::Place(format!("the key `{name}` is there twice; remove one of the two")));
         }
     }
     Ok(found)

@@ -86,9 +86,12 @@ impl<'t> Harmless<'t> {
         let marked = self.text[..range.start].ends_with('\\').then(|| format!("\"\\{word}\""));
         let plain = marked.and_then(|text| serde_json::from_str::<String>(&text).ok());
         let word = plain.as_deref().unwrap_or(word);
-        KNOWN.contains(&word)
-            || is_ours(word)
-            || self.keys.get_or_insert_with(|| keys(self.text)).contains(word)
+        if KNOWN.contains(&word) || is_ours(word) {
+            return true;
+        }
+        let keys = self.keys.get_or_insert_with(|| keys(self.text));
+        // The head of a table of TOML is several keys.
+        keys.contains(word) || word.split('.').all(|part| part.is_empty() || keys.contains(part))
     }
 }
 
@@ -110,8 +113,7 @@ fn of_value(value: &Value, found: &mut HashSet<String>) {
         Value::Object(members) => {
             for (key, value) in members {
                 let mut add = |text: &str| {
-                    let words = text.split(|c| !is_word(c)).filter(|word| word.len() >= SHORT);
-                    found.extend(words.map(ToOwned::to_owned));
+                    found.extend(text.split(|c| !is_word(c)).map(ToOwned::to_owned));
                 };
                 add(key);
                 // Of one that is a whole line the first word.

@@ -26,6 +26,9 @@ use std::path::{Path, PathBuf};
 /// its arguments hold a credential.
 const TAKES_BACK: [&str; 4] = ["policy", "rejected", "forbidden", super::shaped::CODE];
 
+/// The code of a refusal where an entry is none of a server.
+const NO_SERVER: &str = "shape";
+
 /// The lines of a host's servers, and what is to be done.
 pub(crate) struct Decided {
     pub(crate) lines: Vec<ServerLine>,
@@ -39,6 +42,7 @@ struct Bench<'a> {
     config: Module<'a>,
     machine: &'a Machine<'a>,
     wish: &'a Wish,
+    desk: &'a Desk,
     host_named: bool,
     host: &'static str,
     /// As the files are.
@@ -67,6 +71,7 @@ pub(crate) fn decide(
         config,
         machine,
         wish,
+        desk,
         host_named: survey.host.is_none_or(|host| wish.hosts.contains(&host)),
         host,
         bare: bare(config, &found, &held),
@@ -137,7 +142,13 @@ impl Bench<'_> {
         Line::Server(self.decided.lines.len() - 1)
     }
 
-    fn left(&mut self, server: &Server, refusal: Refusal) {
+    fn left(&mut self, server: &Server, mut refusal: Refusal) {
+        // Of one that is there twice only the last was looked at, which may be the one that is of no use.
+        if refusal.code == NO_SERVER
+            && let Some(why) = self.desk.at(&server.file).and_then(|sheet| sheet.obstacle(&server.place))
+        {
+            refusal = Refusal { code: "file", why };
+        }
         self.line(server, &server.file, server.scope, Outcome::Left(refusal));
     }
 

@@ -51,6 +51,18 @@ pub(crate) struct Draft {
     pub(crate) hooks: Vec<HookRecord>,
     pub(crate) set: Vec<SetRecord>,
     pub(crate) made: Vec<Place>,
+    /// The way back, where it was looked for already.
+    back: Option<WayBack>,
+}
+
+/// From one text to the one before it.
+#[derive(Debug)]
+enum WayBack {
+    Known(Delta),
+    /// There was no text, or it is the same.
+    NotNeeded,
+    /// There is none without a value that may be kept nowhere.
+    None,
 }
 
 /// Where a layer belongs.
@@ -70,6 +82,17 @@ pub(crate) struct Text<'t> {
 }
 
 impl Draft {
+    /// An action whose edits have been carried out.
+    fn add(&mut self, sheet: &mut Sheet, action: Action) {
+        match action.what {
+            What::Own(text) => sheet.replace_own(Some(text.into_bytes())),
+            What::Edits { entry, hooks, .. } => {
+                self.entries.extend(entry);
+                self.hooks.extend(hooks);
+            }
+        }
+    }
+
     /// The layer between two texts.
     pub(crate) fn layer(
         self,
@@ -80,8 +103,13 @@ impl Draft {
         secrets: &Secrets,
     ) -> Option<Layer> {
         let new = after.bytes?;
-        let back =
-            before.bytes.and_then(|old| Delta::between(new, old, &both(secrets, before.value, after.value)));
+        let back = match self.back {
+            Some(WayBack::Known(delta)) => Some(delta),
+            Some(WayBack::None) => None,
+            Some(WayBack::NotNeeded) | None => before
+                .bytes
+                .and_then(|old| Delta::between(new, old, &both(secrets, before.value, after.value))),
+        };
         // What stands in an entry of ours is its memo's affair.
         let within = |place: &Place| self.entries.iter().any(|entry| place.0.starts_with(&entry.place.0));
         let mut made: Vec<Place> = Vec::new();
@@ -185,6 +213,92 @@ pub(crate) fn project_of(scope: Scope, project: &Path) -> Option<PathBuf> {
     (!super::held::is_of_user(scope)).then(|| project.to_path_buf())
 }
 
+/// A file before a group of actions.
+struct Old {
+    bytes: Option<Vec<u8>>,
+    value: Value,
+}
+
+impl Old {
+    /// What stands on the sheet, led back to it byte for byte.
+    fn way_back(&self, sheet: &Sheet, secrets: &Secrets) -> WayBack {
+        let (Some(old), Some(new)) = (&self.bytes, &sheet.now) else { return WayBack::NotNeeded };
+        if old == new {
+            return WayBack::NotNeeded;
+        }
+        let back = Delta::between(new, old, &both(secrets, &self.value, sheet.value()));
+        back.map_or(WayBack::None, WayBack::Known)
+    }
+}
+
+/// Whether an action wraps what the ledger does not know as wrapped: what it knows has lost its way back already, or keeps it.
+fn is_new(ledger: &Ledger, host: &str, action: &Action) -> bool {
+    let What::Edits { entry: Some(entry), .. } = &action.what else { return false };
+    let records = ledger.files.iter().filter(|record| record.path == action.file.path && record.host == host);
+    let mut known = records.flat_map(|record| &record.layers).flat_map(|layer| &layer.entries);
+    !known.any(|known| super::held::same_place(known, entry))
+}
+
+/// The actions of one file as they are carried out.
+struct Work<'w, F> {
+    sheet: &'w mut Sheet,
+    old: Old,
+    secrets: &'w Secrets,
+    is_new: F,
+    draft: Draft,
+    /// Nothing is new, or what was done so far has no way back and nothing that is new is to be blamed for that.
+    unchecked: bool,
+    failed: Vec<(Line, Refusal)>,
+}
+
+impl<F: Fn(&Action) -> bool> Work<'_, F> {
+    /// All at once, since each look at a large file costs; where that cannot be done, in halves. An entry that would take the way back from
+    /// the whole file, byte for byte, is left alone: what is spelled in a way that the wrapped file does not tell would come back in
+    /// another, and with it everything else.
+    fn carry_out(&mut self, mut group: Vec<Action>) {
+        let before = self.sheet.now.clone();
+        let edits: Vec<Edit> = group.iter().flat_map(|action| action.what.edits()).cloned().collect();
+        let done = edit_with_comments(self.sheet, &edits).and_then(|made| self.with_way_back(&group, made));
+        match done {
+            Ok((made, back)) => {
+                self.draft.made.extend(made);
+                self.draft.back = back;
+                group.into_iter().for_each(|action| self.draft.add(self.sheet, action));
+            }
+            Err(why) => {
+                self.sheet.replace(before);
+                if group.len() > 1 {
+                    let rest = group.split_off(group.len() / 2);
+                    self.carry_out(group);
+                    self.carry_out(rest);
+                } else {
+                    self.failed.extend(group.into_iter().map(|action| (action.line, why.clone())));
+                }
+            }
+        }
+    }
+
+    fn with_way_back(
+        &mut self,
+        group: &[Action],
+        made: Vec<Place>,
+    ) -> Result<(Vec<Place>, Option<WayBack>), Refusal> {
+        let has_new = group.iter().any(&self.is_new);
+        if self.unchecked {
+            return Ok((made, None));
+        }
+        let back = self.old.way_back(self.sheet, self.secrets);
+        if matches!(back, WayBack::None) {
+            if has_new {
+                let why = "how one of its values is written would not come back byte for byte; write it plainly (on one line, without unusual escapes), then install again";
+                return Err(Refusal { code: "spelling", why: why.into() });
+            }
+            self.unchecked = true;
+        }
+        Ok((made, Some(back)))
+    }
+}
+
 /// Carries a host's actions out on the desk, a layer for each file and scope; what could not be done is told by its line.
 pub(crate) fn carry_out(
     desk: &mut Desk,
@@ -206,28 +320,13 @@ pub(crate) fn carry_out(
     }
     for (file, group) in groups {
         let sheet = desk.sheet(&file);
-        let (old, old_value) = (sheet.now.clone(), sheet.value().clone());
-        let mut draft = Draft::default();
-        // All at once, since each look at a large file costs; if one of them cannot be carried out, each by itself.
-        let all: Vec<Edit> = group.iter().flat_map(|action| action.what.edits()).cloned().collect();
-        let at_once = edit_with_comments(sheet, &all);
-        let each = at_once.is_err();
-        draft.made.extend(at_once.unwrap_or_default());
-        for action in group {
-            match action.what {
-                What::Own(text) => sheet.replace_own(Some(text.into_bytes())),
-                What::Edits { edits, entry, hooks } => {
-                    match if each { edit_with_comments(sheet, &edits) } else { Ok(Vec::new()) } {
-                        Ok(made) => {
-                            draft.made.extend(made);
-                            draft.entries.extend(entry);
-                            draft.hooks.extend(hooks);
-                        }
-                        Err(why) => failed.push((action.line, why)),
-                    }
-                }
-            }
-        }
+        let old = Old { bytes: sheet.now.clone(), value: sheet.value().clone() };
+        let is_new = |action: &Action| is_new(ledger, owner.host, action);
+        let (draft, unchecked, none) = (Draft::default(), !group.iter().any(is_new), Vec::new());
+        let mut work = Work { sheet: &mut *sheet, old, secrets, is_new, draft, unchecked, failed: none };
+        work.carry_out(group);
+        failed.append(&mut work.failed);
+        let (draft, Old { bytes: old, value: old_value }) = (work.draft, work.old);
         // What stood there already and was in no ledger is taken into it.
         let is_adopted = sheet.now == old;
         if is_adopted && draft.entries.is_empty() && draft.hooks.is_empty() {

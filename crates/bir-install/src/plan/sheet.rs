@@ -59,6 +59,11 @@ impl Sheet {
         self.document.as_ref().map_or(&Value::Null, Document::value)
     }
 
+    /// Why what stands at a place cannot be told from what stands beside it.
+    pub(crate) fn obstacle(&self, at: &Place) -> Option<String> {
+        self.document.as_ref().ok()?.obstacle(at)
+    }
+
     /// The hash of the file as it is to be.
     pub(crate) fn hash(&self) -> Option<Hash> {
         self.now.as_deref().map(Hash::of)

@@ -57,6 +57,8 @@ pub(super) fn take_off(
     let mut taken = Taken::default();
     let mut failed = None;
     let mut done_for: Vec<(usize, Done)> = Vec::new();
+    let is_as_left = sheet.hash() == stack.last().map(|stacked| stacked.layer.after.clone());
+    let mut by_entries = false;
     for (at, stacked) in stack.iter().enumerate().rev().filter(|(_, stacked)| stacked.goes) {
         if exactly(sheet, &stacked.layer) {
             // What an older layer had put there stands there again, so nothing counts as taken.
@@ -64,6 +66,7 @@ pub(super) fn take_off(
             done_for.push((at, Done::whole(&stacked.layer)));
             continue;
         }
+        by_entries = true;
         let done = match take_out(modules, sheet, stacked.record, &stacked.layer, &taken) {
             Ok(done) => done,
             Err(why) => {
@@ -119,6 +122,14 @@ pub(super) fn take_off(
     let whose = stack.iter().any(|stacked| stacked.goes && stacked.layer.before.is_none());
     if whose && stack.iter().all(|stacked| stacked.goes) && structural::says_nothing(sheet) {
         sheet.replace(None);
+    }
+    let is_back = stack.iter().all(|stacked| stacked.goes)
+        && sheet.hash() == stack.first().and_then(|stacked| stacked.layer.before.clone());
+    if by_entries && is_as_left && sheet.changes() && !is_back {
+        plan.notes.push(format!(
+            "{}: taken back entry by entry, since the way back byte for byte is not known; what it says is as it was, and how that is written (spacing, quotes, escapes, order) may not be",
+            file.path.display()
+        ));
     }
     let anew = heirs(sheet.value(), &stack, anew);
     let stays = stack.into_iter().zip(anew).zip(kept).filter_map(|((stacked, anew), kept)| {

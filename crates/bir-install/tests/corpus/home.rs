@@ -2,7 +2,9 @@
 
 use bir_hosts::Host;
 use bir_hosts::config::{Machine, System, Wrapping};
+use bir_install::ledger::Ledger;
 use bir_install::operation::{commit, read_ledger};
+use bir_install::plan::adopt::adopt;
 use bir_install::plan::{Plan, Wish, plan};
 use bir_install::survey::{Modules, survey};
 use bir_install::undo::{ByEntries, Out, undo};
@@ -119,8 +121,20 @@ impl Home {
 
     /// A plan of an uninstall, `all`: of every project.
     pub(crate) fn out(&self, all: bool) -> Plan {
-        let ledger = read_ledger(&self.state).unwrap();
-        undo(&Modules::all(), &ledger, &Out { project: self.project.clone(), all, hosts: Vec::new() })
+        self.out_of(&read_ledger(&self.state).unwrap(), all)
+    }
+
+    /// The ledger with what the files of every host hold beside it, as an uninstall takes it in.
+    pub(crate) fn adopted(&self) -> Ledger {
+        let variable = |_: &str| None;
+        let machine = Machine { home: self.home.clone(), system: System::Linux, variable: &variable };
+        let survey = survey(&Modules::all(), &machine, &self.project, &[], &[]);
+        adopt(&survey, &read_ledger(&self.state).unwrap(), PROXY, HOOKS)
+    }
+
+    /// A plan of an uninstall of what a ledger knows.
+    pub(crate) fn out_of(&self, ledger: &Ledger, all: bool) -> Plan {
+        undo(&Modules::all(), ledger, &Out { project: self.project.clone(), all, hosts: Vec::new() })
     }
 
     pub(crate) fn carry_out(&self, plan: &Plan) -> Result<(), String> {
