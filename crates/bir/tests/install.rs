@@ -357,3 +357,86 @@ fn a_lost_ledger_is_no_lost_way_back() {
     let before: serde_json::Value = serde_json::from_str(CURSOR).unwrap();
     assert_eq!(now, before, "{back:?}");
 }
+
+/// A project that is away, as one on a disk that is not mounted: nothing of it is forgotten before it is there again.
+#[test]
+fn what_stands_in_a_project_that_is_away_goes_once_it_is_there_again() {
+    let world = World::new();
+    assert_eq!(world.bir(&["install", "--yes"]).status, Some(0));
+    let hooks = world.path("p/.claude/settings.local.json");
+    assert!(hooks.exists());
+    std::fs::rename(world.path("p"), world.path("away")).unwrap();
+    std::fs::create_dir(world.path("q")).unwrap();
+    let all = |args: &[&str]| {
+        let mut command = world.home.command(args);
+        common::Said::from(command.current_dir(world.path("q")).output().unwrap())
+    };
+    let first = all(&["uninstall", "--all", "--yes"]);
+    assert!(first.status == Some(1) && first.out.contains("once it is there again"), "{first:?}");
+    let ledger = std::fs::read_to_string(world.home.state().join("installed.json")).unwrap();
+    assert!(ledger.contains("settings.local.json") && ledger.contains("madeDirs"), "{ledger}");
+    let doctor = all(&["doctor", "--json"]);
+    assert!(doctor.out.contains("\"file-gone\"") && doctor.out.contains("is there again"), "{doctor:?}");
+    std::fs::rename(world.path("away"), world.path("p")).unwrap();
+    let second = all(&["uninstall", "--all", "--yes"]);
+    assert_eq!(second.status, Some(0), "{second:?}");
+    assert!(world.is_as_before() && !hooks.exists());
+    // Where it does not come back, it is forgotten by its name.
+    assert_eq!(world.bir(&["install", "--yes"]).status, Some(0));
+    std::fs::remove_dir_all(world.path("p")).unwrap();
+    let named = all(&["uninstall", "--yes", world.path("p").to_str().unwrap()]);
+    assert!(
+        named.status == Some(0) && named.out.contains("it is forgotten since that was named"),
+        "{named:?}"
+    );
+}
+
+/// Options that a person gave are no install's to take away.
+#[test]
+fn what_is_wrapped_by_hand_stays_as_it_is_and_counts_as_wrapped() {
+    for (proxy, args) in [
+        ("bin/bir-proxy", &["--server-name", "c", "--lazy", "--restart", "--", "c"][..]),
+        ("bin/bir-proxy", &["--server-name", "c", "--", "c"]),
+        ("bin/bir-proxy", &["--server-name=c", "--url-env", "WHERE", "--standalone"]),
+        ("bin/bir-proxy", &["--scope", "user", "--lazy", "--", "c"]),
+        ("other/bir-proxy", &["--server-name", "c", "--", "c"]),
+    ] {
+        let world = World::new();
+        std::fs::create_dir(world.path("other")).unwrap();
+        std::fs::copy(world.path("bin/bir-proxy"), world.path("other/bir-proxy")).unwrap();
+        let entry = serde_json::json!({"mcpServers": {"c": {"command": world.path(proxy), "args": args}}});
+        let by_hand = entry.to_string();
+        std::fs::write(world.path(".cursor/mcp.json"), &by_hand).unwrap();
+        let said = world.bir(&["install", "--yes"]);
+        assert!(said.status == Some(0) && said.out.contains("wrapped by hand"), "{said:?}");
+        assert_eq!(world.text(".cursor/mcp.json"), by_hand);
+        let named = world.bir(&["install", "--yes", "--host", "cursor", "--server", "c"]);
+        assert_eq!(named.status, Some(0), "{named:?}");
+        let status = world.bir(&["status"]);
+        assert!(status.out.contains("c of cursor: wrapped by hand"), "{status:?}");
+        let doctor: serde_json::Value = serde_json::from_str(&world.bir(&["doctor", "--json"]).out).unwrap();
+        let wrapped = doctor["wrapped"].as_array().unwrap();
+        assert!(wrapped.iter().any(|one| one["server"] == "c" && one["host"] == "cursor"), "{doctor}");
+        assert_eq!(world.bir(&["uninstall", "--all", "--yes"]).status, Some(0));
+        assert_eq!(world.text(".cursor/mcp.json"), by_hand);
+        assert_eq!(world.text(".claude.json"), USER);
+    }
+}
+
+#[test]
+fn what_is_wrapped_by_hand_with_a_program_that_is_gone_is_found() {
+    let world = World::new();
+    let entry = serde_json::json!({"mcpServers": {"c": {"command": "/none/bir-proxy", "args": ["--lazy", "--", "c"]}}});
+    let by_hand = entry.to_string();
+    std::fs::write(world.path(".cursor/mcp.json"), &by_hand).unwrap();
+    let said = world.bir(&["install", "--yes"]);
+    assert!(said.out.contains("wrapped by hand, and /none/bir-proxy is not there"), "{said:?}");
+    let status = world.bir(&["status"]);
+    assert!(status.out.contains("wrapped by hand, and /none/bir-proxy is not there"), "{status:?}");
+    let doctor: serde_json::Value =
+        serde_json::from_str(&world.bir(&["doctor", "--fix", "--json"]).out).unwrap();
+    let findings = doctor["findings"].as_array().unwrap();
+    let dead = findings.iter().find(|one| one["code"] == "dead-path" && one["server"] == "c").unwrap();
+    assert!(dead["safe"] == false && dead["mend"].as_str().unwrap().contains("by hand"), "{dead}");
+    assert_eq!(world.text(".cursor/mcp.json"), by_hand);
+}

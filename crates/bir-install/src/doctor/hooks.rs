@@ -335,6 +335,7 @@ mod tests {
             proxy: wrapped.then(|| "/opt/bir-proxy".into()),
             state: State::Active,
             twice: false,
+            by_hand: false,
             outdated: false,
             no_correlation: false,
         }

@@ -120,7 +120,11 @@ impl Home {
     /// A plan of an uninstall, `all`: of every project.
     pub(crate) fn out(&self, all: bool) -> Plan {
         let ledger = read_ledger(&self.state).unwrap();
-        undo(&Modules::all(), &ledger, &Out { project: self.project.clone(), all, hosts: Vec::new() })
+        undo(
+            &Modules::all(),
+            &ledger,
+            &Out { project: self.project.clone(), all, hosts: Vec::new(), forget: false },
+        )
     }
 
     pub(crate) fn carry_out(&self, plan: &Plan) -> Result<(), String> {

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 pub(crate) fn run(args: &UninstallArgs) -> Result<(), CommandError> {
     let ground = Ground::find()?;
     let project = ground.project(args.dir.as_deref()).or_else(|e| gone(&ground, args, e))?;
+    let is_away = args.dir.is_some() && !project.is_dir();
     let purge = args.purge && ground.home.dir.is_dir();
     let command = Command {
         name: "bir uninstall",
@@ -40,7 +41,12 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<(), CommandError> {
         carry::out(&ground, &command, &plan, &|_| Ok(()))?
     } else {
         let programs = (path_of(programs::PROXY), path_of(programs::HOOKS));
-        let out = Out { project: project.clone(), all: args.all || args.purge, hosts: args.hosts.clone() };
+        let out = Out {
+            project: project.clone(),
+            all: args.all || args.purge,
+            hosts: args.hosts.clone(),
+            forget: is_away,
+        };
         let plan = || {
             // What a lost ledger does not know stands in the files all the same.
             let found = ground.survey(&project, &[], &[]);

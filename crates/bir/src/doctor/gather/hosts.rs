@@ -40,13 +40,27 @@ pub(super) fn look(project: &Path, ledger: &Ledger) -> Hosts {
             let path = entry.proxy.clone()?;
             let program = known_programs.of(&path, PROXY);
             let (file, host) = (entry.file.clone(), entry.host.clone());
-            Some(Use { path, program, file, host, server: Some(entry.server.clone()) })
+            Some(Use {
+                path,
+                program,
+                file,
+                host,
+                server: Some(entry.server.clone()),
+                by_hand: entry.by_hand,
+            })
         })
         .collect();
     let hooks: Vec<Hook> = surveyed.hosts.iter().flat_map(hooks_of).collect();
     for hook in hooks.iter().filter(|hook| hook.is_ours()) {
         let (path, host, file) = (hook.program.clone(), hook.host.clone(), hook.file.clone());
-        uses.push(Use { program: known_programs.of(&path, HOOKS), path, file, host, server: None });
+        uses.push(Use {
+            program: known_programs.of(&path, HOOKS),
+            path,
+            file,
+            host,
+            server: None,
+            by_hand: false,
+        });
     }
     let known: BTreeSet<&PathBuf> = ledger.files.iter().map(|file| &file.path).collect();
     let broken = surveyed.hosts.iter().flat_map(|host| {
