@@ -12,7 +12,7 @@ pub mod adopt;
 mod decide;
 mod diff;
 pub(crate) mod held;
-mod hooks;
+pub(crate) mod hooks;
 pub(crate) mod layers;
 mod missed;
 pub mod secrets;

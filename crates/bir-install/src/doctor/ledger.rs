@@ -144,7 +144,9 @@ pub fn whole(pending: Option<&Path>, unreadable: Option<&str>) -> Vec<Finding> {
             format!("what bir has installed cannot be read: {why}"),
             "without it bir neither installs nor uninstalls; wrapped servers go on",
         )
-        .mend("use the newer bir that wrote it, or put installed.json back from a backup of your own")
+        .mend(
+            "use the newer bir that wrote it; where it is broken, move installed.json away: bir install and bir uninstall, run in each project, find what stands in the files",
+        )
     });
     interrupted.into_iter().chain(broken).collect()
 }

@@ -98,6 +98,11 @@ impl Wrapped {
         lines
     }
 
+    /// The servers that a proxy stands in front of.
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.servers.iter().filter(|one| one.state == State::Wrapped).map(|one| one.server.as_str()).collect()
+    }
+
     /// Whether a server is wrapped that counts in every project of the user.
     pub(super) fn is_everywhere(&self) -> bool {
         self.servers.iter().any(|one| one.project.is_none() && one.state == State::Wrapped)

@@ -68,10 +68,7 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<(), CommandError> {
             }
             plan.notes.extend(git::of_no_use(&project, &plan));
             if purge {
-                plan.notes.push(format!(
-                    "hub and control server are stopped, and {} is deleted with everything that was recorded on this machine",
-                    ground.home.dir.display()
-                ));
+                plan.notes.push(purge::note(&ground, &plan, args.dry_run));
             } else if !plan.take_out.is_empty() {
                 plan.notes.push("what was recorded stays; `bir uninstall --purge` deletes it".into());
             }
