@@ -377,6 +377,11 @@ fn what_stands_in_a_project_that_is_away_goes_once_it_is_there_again() {
     assert!(ledger.contains("settings.local.json") && ledger.contains("madeDirs"), "{ledger}");
     let doctor = all(&["doctor", "--json"]);
     assert!(doctor.out.contains("\"file-gone\"") && doctor.out.contains("is there again"), "{doctor:?}");
+    let purge = all(&["uninstall", "--purge", "--dry-run"]);
+    assert!(
+        purge.out.contains("settings.local.json is not there") && purge.out.contains("is forgotten"),
+        "{purge:?}"
+    );
     std::fs::rename(world.path("away"), world.path("p")).unwrap();
     let second = all(&["uninstall", "--all", "--yes"]);
     assert_eq!(second.status, Some(0), "{second:?}");
