@@ -64,7 +64,7 @@ pub(crate) fn is_by_hand(entry: &Value) -> bool {
 }
 
 /// Whether an entry starts a proxy that is told for whom it counts, as each is that an install has written.
-pub(crate) fn is_scoped(entry: &Value) -> bool {
+fn is_scoped(entry: &Value) -> bool {
     front(entry).iter().any(|(name, _)| *name == "--scope")
 }
 
