@@ -446,9 +446,11 @@ fn what_is_wrapped_by_hand_with_a_program_that_is_gone_is_found() {
     assert_eq!(world.text(".cursor/mcp.json"), by_hand);
 }
 
+type Break = fn(&World);
+
 #[test]
 fn purge_says_that_it_does_not_where_it_does_not() {
-    let breaks: [(&str, fn(&World)); 3] = [
+    let breaks: [(&str, Break); 3] = [
         ("some files cannot be brought back", |world| {
             std::fs::write(world.path(".cursor/mcp.json"), "{").unwrap()
         }),
