@@ -30,6 +30,7 @@ mod payload;
 mod recognise;
 mod refusal;
 mod register;
+mod rendered;
 mod shape;
 
 pub use answer::{CALL_ID_META, answer};
@@ -39,6 +40,7 @@ pub use payload::Payload;
 pub use recognise::recognise;
 pub use refusal::verdict;
 pub use register::{Hooks, hook_elements, hooks};
+pub use rendered::by_server;
 pub use shape::{Context, RawEvent, RawPayload, cwd};
 
 /// The member that carries an id of ours in the arguments of a call, where an operator asks for it (seed 01 phase 6).

@@ -100,6 +100,13 @@ pub enum CommitError {
 }
 
 impl CommitError {
+    /// Whether another of us has written the ledger in between: a new plan is enough, and it comes through once the others are done.
+    #[must_use]
+    pub fn is_by_another_bir(&self, state_dir: &Path) -> bool {
+        matches!(self, Self::Busy)
+            || matches!(self, Self::Changed(path) if *path == crate::ledger::store::path(state_dir))
+    }
+
     fn write(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Write { path: path.to_owned(), source }
     }

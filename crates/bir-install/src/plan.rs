@@ -12,7 +12,7 @@ pub mod adopt;
 mod decide;
 mod diff;
 pub(crate) mod held;
-mod hooks;
+pub(crate) mod hooks;
 pub(crate) mod layers;
 mod missed;
 pub mod secrets;
@@ -69,6 +69,8 @@ pub enum Outcome {
     Wrapped,
     /// It was wrapped, and stays so.
     Already,
+    /// A person has wrapped it by hand, with options of their own: it is left as it is.
+    ByHand,
     /// It was wrapped with another path or other options, and is wrapped anew.
     Renewed,
     /// It is as it was before it was wrapped.
@@ -86,6 +88,7 @@ impl Outcome {
         match self {
             Self::Wrapped => "wrapped",
             Self::Already => "already",
+            Self::ByHand => "by-hand",
             Self::Renewed => "renewed",
             Self::Restored => "restored",
             Self::Removed => "removed",
@@ -96,7 +99,7 @@ impl Outcome {
     /// Whether something of ours stands there afterwards.
     #[must_use]
     pub fn stands(&self) -> bool {
-        matches!(self, Self::Wrapped | Self::Already | Self::Renewed)
+        matches!(self, Self::Wrapped | Self::Already | Self::ByHand | Self::Renewed)
     }
 
     /// Whether an uninstall has left something of ours, or does not know whether it has: the ledger keeps it, and the command failed.
@@ -108,7 +111,7 @@ impl Outcome {
     /// Whether a file changes for it.
     #[must_use]
     pub fn changes(&self) -> bool {
-        !matches!(self, Self::Already | Self::Left(_))
+        !matches!(self, Self::Already | Self::ByHand | Self::Left(_))
     }
 }
 

@@ -1,10 +1,12 @@
 //! What of ours stands where, as the ledger has it and as the files are: for `bir status`.
 
 use crate::ledger::{FileRecord, Layer, Ledger};
-use crate::plan::held::{is_wrapped, locate, proxy_of, same_place};
-use crate::survey::read_file;
+use crate::plan::adopt::is_known;
+use crate::plan::held::{is_of_user, is_wrapped, locate, proxy_of, same_place};
+use crate::survey::{HostSurvey, Survey, name_of, read_file};
+use crate::undo::told::is_by_hand;
 use bir_edit::Document;
-use bir_hosts::config::{ConfigFile, Role, Scope};
+use bir_hosts::config::{ConfigFile, Role, Scope, Server};
 use std::path::{Path, PathBuf};
 
 /// A server that was wrapped.
@@ -20,6 +22,40 @@ pub struct Standing {
     pub file: PathBuf,
     /// How it is now.
     pub state: State,
+    /// A person has wrapped it, and the ledger does not know it.
+    pub by_hand: bool,
+}
+
+/// Servers that a person has wrapped by hand, of the hosts that were read.
+#[must_use]
+pub fn by_hand(survey: &Survey, ledger: &Ledger) -> Vec<Standing> {
+    let of_host = |host: &HostSurvey| {
+        let name = name_of(host.host);
+        let wrapped = host.servers.iter().filter(|server| {
+            server.wrapped.is_some()
+                && !server.ours
+                && is_by_hand(&server.entry)
+                && !is_known(ledger, name, server)
+        });
+        let one = |server: &Server| Standing {
+            host: name.into(),
+            server: server.name.clone(),
+            project: (!is_of_user(server.scope)).then(|| survey.project.clone()),
+            file: server.file.clone(),
+            state: started(server.wrapped.as_deref()),
+            by_hand: true,
+        };
+        wrapped.map(one).collect::<Vec<_>>()
+    };
+    survey.hosts.iter().flat_map(of_host).collect()
+}
+
+/// Of an entry that starts this proxy.
+fn started(proxy: Option<&str>) -> State {
+    match proxy.map(Path::new) {
+        Some(proxy) if proxy.is_absolute() && !proxy.exists() => State::Dead(proxy.to_path_buf()),
+        _ => State::Wrapped,
+    }
 }
 
 /// How a wrapped server is now.
@@ -88,6 +124,7 @@ fn of_file(record: &FileRecord, all: &mut Vec<Standing>) {
             project,
             file: record.path.clone(),
             state,
+            by_hand: false,
         });
         known.push(entry);
     }
@@ -101,10 +138,7 @@ fn state(document: Option<&Document>, entry: &crate::ledger::EntryRecord) -> Sta
     if !is_wrapped(&stands) {
         return State::Unwrapped;
     }
-    match proxy_of(&stands).map(Path::new) {
-        Some(proxy) if proxy.is_absolute() && !proxy.exists() => State::Dead(proxy.to_path_buf()),
-        _ => State::Wrapped,
-    }
+    started(proxy_of(&stands))
 }
 
 #[cfg(test)]

@@ -36,11 +36,19 @@ pub struct Out {
     pub all: bool,
     /// Only these hosts; empty: all.
     pub hosts: Vec<Host>,
+    /// The project was named, and its directory is not there: what stood in it is forgotten. Otherwise it is kept until it is there again,
+    /// since a directory may have been moved, or its disk not be mounted.
+    pub forget: bool,
 }
 
 impl Out {
     fn means_host(&self, host: &str) -> bool {
         self.hosts.is_empty() || self.hosts.iter().any(|one| one.as_str() == host)
+    }
+
+    /// Whether a layer of a file that is not there is forgotten.
+    fn forgets(&self, layer: &Layer) -> bool {
+        self.forget && layer.project.as_ref() == Some(&self.project) && !self.project.is_dir()
     }
 
     /// Whether a layer goes. What counts for all of the user's projects stays until the last of them goes.
@@ -80,6 +88,7 @@ pub fn undo(modules: &Modules<'_>, ledger: &Ledger, out: &Out) -> Plan {
                     record,
                     layer: layer.clone(),
                     goes: out.means(record, layer, last),
+                    forgotten: out.forgets(layer),
                 })
             })
             .collect();

@@ -14,7 +14,7 @@ use crate::error::CommandError;
 use crate::home::{Home, block_on};
 use crate::out::{self, safe, size};
 use crate::say;
-use bir_record::hub::{Credentials, Destination, HubClient, HubError, Login, Origin, Token};
+use bir_record::hub::{Credentials, Destination, HubClient, HubError, Login, Origin, Token, shown};
 use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &LoginArgs) -> Result<(), CommandError> {
         say(format_args!(
             "note: {} here and will be sent to {} as well; to keep them on this machine, end this with Ctrl-C and run `bir up` first",
             waits(waiting),
-            safe::line(&url)
+            shown(&url)
         ));
     }
     let pair = if args.device {
@@ -115,7 +115,11 @@ pub(crate) fn run(args: &LoginArgs) -> Result<(), CommandError> {
         0 => String::new(),
         n => format!(", and so does what waits here ({})", size::count(n, "run")),
     };
-    say(format_args!("{} signed in at {url}; what is recorded goes there from now on{waiting}", signed(who)));
+    say(format_args!(
+        "{} signed in at {}; what is recorded goes there from now on{waiting}",
+        signed(who),
+        shown(&url)
+    ));
     if home.config.hub.as_deref().is_some_and(|hub| hub.trim_end_matches('/') != url) {
         say(
             "warning: `[hub] url` of config.toml names another hub, which goes first; take it out to use this one",
@@ -187,7 +191,7 @@ pub(crate) fn logout(args: &LogoutArgs) -> Result<(), CommandError> {
         if args.json {
             return Ok(out::json(&json!({ "url": url, "removed": true, "revoked": gone }))?);
         }
-        say(format_args!("signed out of {url}"));
+        say(format_args!("signed out of {}", shown(url)));
         match revoked {
             Some(Ok(())) => {}
             Some(Err(e)) => say(format_args!(

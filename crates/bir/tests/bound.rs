@@ -192,7 +192,8 @@ fn status_says_who_serves_what_and_what_went_past_the_proxies() {
         format!("projects  {}\n", repo.display()),
         format!("sessions  claude-code in {}\n", deep.display()),
         "proxies   fs\n".to_owned(),
-        "bypassed  github (2): calls that no proxy saw; put the server behind one with `bir wrap`".to_owned(),
+        "bypassed  github (2): calls that no proxy saw; put the server behind one with `bir install`"
+            .to_owned(),
         "inbox     1 message for the next control server\n".to_owned(),
         "lost      2 messages of hooks or proxies not kept: `bir down` had ended the control server"
             .to_owned(),

@@ -170,7 +170,7 @@ fn purge_says_before_it_does_that_everything_goes() {
     let world = World::new();
     world.bir(&["install", "--yes"]);
     let dry = world.bir(&["uninstall", "--purge", "--dry-run"]);
-    assert!(dry.out.contains("is deleted with everything that was recorded"), "{dry:?}");
+    assert!(dry.out.contains("would be deleted with everything that was recorded"), "{dry:?}");
     assert!(
         !dry.out.contains("what was recorded stays") && dry.err.contains("nothing was changed"),
         "{dry:?}"
@@ -180,7 +180,7 @@ fn purge_says_before_it_does_that_everything_goes() {
     assert!(all.err.contains("restart claude-code, cursor") && all.err.contains("`bir down`"), "{all:?}");
     let left = world.bir(&["uninstall", "--purge", "--dry-run"]);
     assert!(
-        left.out.contains("is deleted with everything") && !left.err.contains("nothing to do"),
+        left.out.contains("would be deleted with everything") && !left.err.contains("nothing to do"),
         "{left:?}"
     );
 }
@@ -356,4 +356,222 @@ fn a_lost_ledger_is_no_lost_way_back() {
     let now: serde_json::Value = serde_json::from_str(&world.text(".cursor/mcp.json")).unwrap();
     let before: serde_json::Value = serde_json::from_str(CURSOR).unwrap();
     assert_eq!(now, before, "{back:?}");
+}
+
+/// A project that is away, as one on a disk that is not mounted: nothing of it is forgotten before it is there again.
+#[test]
+fn what_stands_in_a_project_that_is_away_goes_once_it_is_there_again() {
+    let world = World::new();
+    assert_eq!(world.bir(&["install", "--yes"]).status, Some(0));
+    let hooks = world.path("p/.claude/settings.local.json");
+    assert!(hooks.exists());
+    std::fs::rename(world.path("p"), world.path("away")).unwrap();
+    std::fs::create_dir(world.path("q")).unwrap();
+    let all = |args: &[&str]| {
+        let mut command = world.home.command(args);
+        common::Said::from(command.current_dir(world.path("q")).output().unwrap())
+    };
+    let first = all(&["uninstall", "--all", "--yes"]);
+    assert!(first.status == Some(1) && first.out.contains("once it is there again"), "{first:?}");
+    let ledger = std::fs::read_to_string(world.home.state().join("installed.json")).unwrap();
+    assert!(ledger.contains("settings.local.json") && ledger.contains("madeDirs"), "{ledger}");
+    let doctor = all(&["doctor", "--json"]);
+    assert!(doctor.out.contains("\"file-gone\"") && doctor.out.contains("is there again"), "{doctor:?}");
+    let purge = all(&["uninstall", "--purge", "--dry-run"]);
+    assert!(
+        purge.out.contains("settings.local.json is not there") && purge.out.contains("is forgotten"),
+        "{purge:?}"
+    );
+    std::fs::rename(world.path("away"), world.path("p")).unwrap();
+    let second = all(&["uninstall", "--all", "--yes"]);
+    assert_eq!(second.status, Some(0), "{second:?}");
+    assert!(world.is_as_before() && !hooks.exists());
+    // Where it does not come back, it is forgotten by its name.
+    assert_eq!(world.bir(&["install", "--yes"]).status, Some(0));
+    std::fs::remove_dir_all(world.path("p")).unwrap();
+    let named = all(&["uninstall", "--yes", world.path("p").to_str().unwrap()]);
+    assert!(
+        named.status == Some(0) && named.out.contains("it is forgotten since that was named"),
+        "{named:?}"
+    );
+}
+
+/// Options that a person gave are no install's to take away.
+#[test]
+fn what_is_wrapped_by_hand_stays_as_it_is_and_counts_as_wrapped() {
+    for (proxy, args) in [
+        ("bin/bir-proxy", &["--server-name", "c", "--lazy", "--restart", "--", "c"][..]),
+        ("bin/bir-proxy", &["--server-name", "c", "--", "c"]),
+        ("bin/bir-proxy", &["--server-name=c", "--url-env", "WHERE", "--standalone"]),
+        ("bin/bir-proxy", &["--scope", "user", "--lazy", "--", "c"]),
+        ("other/bir-proxy", &["--server-name", "c", "--", "c"]),
+    ] {
+        let world = World::new();
+        std::fs::create_dir(world.path("other")).unwrap();
+        std::fs::copy(world.path("bin/bir-proxy"), world.path("other/bir-proxy")).unwrap();
+        let entry = serde_json::json!({"mcpServers": {"c": {"command": world.path(proxy), "args": args}}});
+        let by_hand = entry.to_string();
+        std::fs::write(world.path(".cursor/mcp.json"), &by_hand).unwrap();
+        let said = world.bir(&["install", "--yes"]);
+        assert!(said.status == Some(0) && said.out.contains("wrapped by hand"), "{said:?}");
+        assert_eq!(world.text(".cursor/mcp.json"), by_hand);
+        let named = world.bir(&["install", "--yes", "--host", "cursor", "--server", "c"]);
+        assert_eq!(named.status, Some(0), "{named:?}");
+        let status = world.bir(&["status"]);
+        assert!(status.out.contains("c of cursor: wrapped by hand"), "{status:?}");
+        let doctor: serde_json::Value = serde_json::from_str(&world.bir(&["doctor", "--json"]).out).unwrap();
+        let wrapped = doctor["wrapped"].as_array().unwrap();
+        assert!(wrapped.iter().any(|one| one["server"] == "c" && one["host"] == "cursor"), "{doctor}");
+        assert_eq!(world.bir(&["uninstall", "--all", "--yes"]).status, Some(0));
+        assert_eq!(world.text(".cursor/mcp.json"), by_hand);
+        assert_eq!(world.text(".claude.json"), USER);
+    }
+}
+
+#[test]
+fn what_is_wrapped_by_hand_with_a_program_that_is_gone_is_found() {
+    let world = World::new();
+    let entry = serde_json::json!({"mcpServers": {"c": {"command": "/none/bir-proxy", "args": ["--lazy", "--", "c"]}}});
+    let by_hand = entry.to_string();
+    std::fs::write(world.path(".cursor/mcp.json"), &by_hand).unwrap();
+    let said = world.bir(&["install", "--yes"]);
+    assert!(said.out.contains("wrapped by hand, and /none/bir-proxy is not there"), "{said:?}");
+    let status = world.bir(&["status"]);
+    assert!(status.out.contains("wrapped by hand, and /none/bir-proxy is not there"), "{status:?}");
+    let doctor: serde_json::Value =
+        serde_json::from_str(&world.bir(&["doctor", "--fix", "--json"]).out).unwrap();
+    let findings = doctor["findings"].as_array().unwrap();
+    let dead = findings.iter().find(|one| one["code"] == "dead-path" && one["server"] == "c").unwrap();
+    assert!(dead["safe"] == false && dead["mend"].as_str().unwrap().contains("by hand"), "{dead}");
+    assert_eq!(world.text(".cursor/mcp.json"), by_hand);
+}
+
+type Break = fn(&World);
+
+#[test]
+fn purge_says_that_it_does_not_where_it_does_not() {
+    let breaks: [(&str, Break); 3] = [
+        ("some files cannot be brought back", |world| {
+            std::fs::write(world.path(".cursor/mcp.json"), "{").unwrap()
+        }),
+        ("some files cannot be brought back", |world| {
+            std::fs::set_permissions(world.path(".cursor/mcp.json"), PermissionsExt::from_mode(0o444))
+                .unwrap();
+        }),
+        ("thesis.tex", |world| std::fs::write(world.home.state().join("thesis.tex"), "").unwrap()),
+    ];
+    for (why, break_it) in breaks {
+        let world = World::new();
+        world.bir(&["install", "--yes"]);
+        break_it(&world);
+        let dry = world.bir(&["uninstall", "--purge", "--dry-run"]);
+        assert!(dry.out.contains("would not be deleted") && dry.out.contains(why), "{dry:?}");
+        let said = world.bir(&["uninstall", "--purge", "--yes"]);
+        assert!(said.status == Some(1) && world.home.state().exists(), "{said:?}");
+        assert!(said.out.contains("is not deleted") && said.out.contains(why), "{said:?}");
+        assert!(!said.out.contains("are stopped") && !said.out.contains("is deleted"), "{said:?}");
+    }
+}
+
+/// What is said of a ledger that is broken is so: without it everything comes back.
+#[test]
+fn a_broken_ledger_that_is_moved_away_is_no_lost_way_back() {
+    let world = World::new();
+    world.bir(&["install", "--yes"]);
+    let ledger = world.home.state().join("installed.json");
+    std::fs::write(&ledger, "{").unwrap();
+    for command in ["install", "uninstall"] {
+        let said = world.bir(&[command, "--yes"]);
+        assert!(said.status == Some(1) && said.err.contains("move it away, which suffices"), "{said:?}");
+    }
+    std::fs::rename(&ledger, world.path("away.json")).unwrap();
+    let back = world.bir(&["uninstall", "--all", "--yes"]);
+    assert_eq!(back.status, Some(0), "{back:?}");
+    let meant = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    assert_eq!(meant(&world.text(".cursor/mcp.json")), meant(CURSOR));
+    assert!(!world.text(".claude.json").contains("bir-proxy"), "{}", world.text(".claude.json"));
+    let hooks = std::fs::read_to_string(world.path("p/.claude/settings.local.json")).unwrap_or_default();
+    assert!(!hooks.contains("bir-hooks"), "{hooks}");
+}
+
+/// Each waits for the others; none takes them for a program that goes on writing.
+#[test]
+fn eight_installs_at_once_all_come_through() {
+    let world = World::new();
+    let projects: Vec<PathBuf> = (0..8).map(|at| world.path(&format!("p{at}"))).collect();
+    let children: Vec<_> = projects
+        .iter()
+        .map(|project| {
+            std::fs::create_dir(project).unwrap();
+            let path = format!("{}:/usr/bin:/bin", world.path("bin").display());
+            let mut command = world.home.command(&["install", "--yes"]);
+            command.env("PATH", path).current_dir(project);
+            std::thread::spawn(move || common::Said::from(command.output().unwrap()))
+        })
+        .collect();
+    for child in children {
+        let said = child.join().unwrap();
+        assert_eq!(said.status, Some(0), "{said:?}");
+    }
+    let ledger = std::fs::read_to_string(world.home.state().join("installed.json")).unwrap();
+    for project in &projects {
+        assert!(
+            ledger.contains(project.to_str().unwrap())
+                && project.join(".claude/settings.local.json").exists()
+        );
+    }
+    assert_eq!(world.bir(&["uninstall", "--all", "--yes"]).status, Some(0));
+    assert!(world.is_as_before());
+}
+
+/// A file in which something else stands where hooks belong is one that cannot be changed, however far down that is.
+#[test]
+fn what_stands_where_hooks_belong_is_told_alike_by_status_and_doctor() {
+    for text in ["{\"hooks\":[]}", "{\"hooks\":{\"Stop\":\"x\"}}", "{\"hooks\":{\"Stop\":{}}}", "[]"] {
+        let world = World::new();
+        std::fs::create_dir(world.path(".claude")).unwrap();
+        std::fs::write(world.path(".claude/settings.json"), text).unwrap();
+        let said = world.bir(&["install", "--yes", "--user"]);
+        assert_eq!(said.status, Some(3), "{text}: {said:?}");
+        assert!(said.err.contains("settings.json is left alone: what should hold"), "{text}: {said:?}");
+        assert_eq!(world.text(".claude/settings.json"), text);
+        let doctor: serde_json::Value = serde_json::from_str(&world.bir(&["doctor", "--json"]).out).unwrap();
+        let findings = doctor["findings"].as_array().unwrap();
+        let broken: Vec<_> = findings.iter().filter(|one| one["code"] == "file-broken").collect();
+        assert!(
+            broken.len() == 1 && broken[0]["what"].to_string().contains("what should hold"),
+            "{text}: {doctor}"
+        );
+    }
+}
+
+/// A user name, a path or a query of the hub's address may be a credential.
+#[test]
+fn the_address_of_the_hub_is_shown_without_what_may_be_a_credential() {
+    let world = World::new();
+    for url in [
+        "http://canary:canary@127.0.0.1:9/x?key=canary",
+        "ftp://canary@x",
+        "http://127.0.0.1:9/canary",
+        "canary",
+    ] {
+        for args in [
+            &["doctor"][..],
+            &["doctor", "--json"],
+            &["status"],
+            &["status", "--json"],
+            &["runs", "list"],
+            &["up"],
+        ] {
+            let mut command = world.home.command(args);
+            command.env("BIR_HUB_URL", url).current_dir(world.path("p"));
+            let said = common::Said::from(command.output().unwrap());
+            assert!(!said.out.contains("canary") && !said.err.contains("canary"), "{url}: {said:?}");
+            assert!(!said.out.contains("UPSTREAM") && !said.err.contains("UPSTREAM"), "{url}: {said:?}");
+            assert!(
+                !url.contains("127.0.0.1") || format!("{said:?}").contains("http://127.0.0.1:9"),
+                "{url}: {said:?}"
+            );
+        }
+    }
 }

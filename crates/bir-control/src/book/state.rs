@@ -2,6 +2,7 @@
 
 use super::call::{Call, Next, Wire, WireEnd};
 use super::inject::Injection;
+use super::join::of_server;
 use super::proxies::Proxies;
 use super::run::{Phase, Run};
 use super::session::Session;
@@ -144,7 +145,8 @@ impl Book {
         let project = (self.options.project_of)(&registration.cwd);
         self.proxies.register(registration.clone(), project, self.number);
         // Its server is behind one now.
-        self.bypassed.remove(&registration.server.name);
+        let name = &registration.server.name;
+        self.bypassed.retain(|told, _| told != name && !of_server(told, name));
         let proxy = self.proxies.0.get(&registration.proxy_id);
         let session_id = proxy.and_then(|proxy| proxy.session(&self.sessions));
         let run_id = session_id.as_ref().and_then(|session| self.current_run(session));

@@ -131,7 +131,7 @@ fn what_was_written_for_a_command_that_died_is_noted_by_the_next_one() {
         let layers = &ledger.files[0].layers;
         assert_eq!((layers.len(), layers[0].set.len()), (1, 1));
         assert_eq!(layers[0].back.is_some(), others.is_empty(), "{text}");
-        let out = crate::undo::Out { project: dir.path().into(), all: true, hosts: vec![] };
+        let out = crate::undo::Out { project: dir.path().into(), all: true, hosts: vec![], forget: false };
         let mut plan = crate::undo::undo(&modules, &ledger, &out);
         let left = String::from_utf8(plan.operation.changes.remove(0).after.unwrap()).unwrap();
         let expected = if others.is_empty() { TOML.to_owned() } else { format!("{TOML}\n{others}") };

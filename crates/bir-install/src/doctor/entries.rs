@@ -7,7 +7,9 @@
 use super::program::is_named;
 use super::{Code, Finding};
 use crate::ledger::Ledger;
+use crate::plan::adopt::is_known;
 use crate::survey::{HostSurvey, Survey};
+use crate::undo::told::is_by_hand;
 use bir_hosts::config::{Reach, Scope, Server, State};
 use bir_model::Place;
 use serde::Serialize;
@@ -39,6 +41,8 @@ pub struct Entry {
     /// It is wrapped, and what is wrapped is a proxy again.
     #[serde(skip)]
     pub twice: bool,
+    /// It is wrapped by hand, so that no install renews it.
+    pub by_hand: bool,
     /// It is a copy of ours, and not as its original any more.
     #[serde(skip)]
     pub outdated: bool,
@@ -63,6 +67,9 @@ pub fn of(survey: &Survey, ledger: &Ledger) -> Vec<Entry> {
                 proxy: server.wrapped.clone(),
                 state: server.state.clone(),
                 twice: server.wrapped.is_some() && stands_behind(&server.reach),
+                by_hand: server.wrapped.is_some()
+                    && is_by_hand(&server.entry)
+                    && !is_known(ledger, name, server),
                 outdated: copies.contains(&(server.file.as_path(), &server.place))
                     && server.wrapped.is_some()
                     && is_outdated(server, &host.servers),
@@ -238,6 +245,7 @@ mod tests {
             proxy: wrapped.then(|| "/opt/bir-proxy".into()),
             state,
             twice: false,
+            by_hand: false,
             outdated: false,
             no_correlation: false,
         }

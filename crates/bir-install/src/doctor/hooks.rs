@@ -5,6 +5,7 @@ use super::program::is_named;
 use super::{Code, Finding};
 use bir_hosts::Host;
 use bir_hosts::config::{Scope, State};
+use bir_model::Place;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -77,6 +78,24 @@ fn strings(value: &Value, depth: usize, each: &mut dyn FnMut(&str)) {
         Value::Object(all) => all.values().for_each(|value| strings(value, depth + 1, each)),
         _ => {}
     }
+}
+
+/// A file that ours belong into, and that holds something else where hosts look for hooks. `elements`: what would be appended.
+#[must_use]
+pub fn misshapen(host: &str, file: &Path, value: &Value, elements: &[(Place, Value)]) -> Option<Finding> {
+    let why = elements.iter().find_map(|(to, _)| crate::plan::hooks::misshapen(value, to))?;
+    Some(
+        Finding::fault(
+            Code::FileBroken,
+            format!("hooks cannot be put into {}: {why}", file.display()),
+            format!(
+                "{host} may not read hooks there either: no prompts and no built-in tools are recorded by it"
+            ),
+        )
+        .mend(format!("mend the file {}", file.display()))
+        .host(host)
+        .file(file),
+    )
 }
 
 /// Servers wrapped without hooks, and sessions that two recorders would see. `set_up`: a project that is set up covers the directory.
@@ -335,6 +354,7 @@ mod tests {
             proxy: wrapped.then(|| "/opt/bir-proxy".into()),
             state: State::Active,
             twice: false,
+            by_hand: false,
             outdated: false,
             no_correlation: false,
         }

@@ -38,13 +38,26 @@ fn of_file(file: &FileRecord, now: Now) -> Vec<Finding> {
                 format!("{shown} is gone, in which bir has installed itself"),
                 format!("{host} reads nothing of ours there any more"),
             )
-            .mend(format!("bir install --host {host}, or bir uninstall to forget it"))
+            .mend(gone(file))
             .host(host)
             .file(path),
         ],
         Now::Broken(why) => vec![broken(host, path, &why)],
         Now::Says(_) if file.role == Role::Own => Vec::new(),
         Now::Says(value) => missing(file, &value),
+    }
+}
+
+/// What to do about a file that is gone: with the directory of its project it may come back.
+fn gone(file: &FileRecord) -> String {
+    let host = &file.host;
+    let projects = file.layers.iter().filter_map(|layer| layer.project.as_deref());
+    match projects.into_iter().find(|project| !project.is_dir()) {
+        Some(project) => format!(
+            "bir uninstall --all once {0} is there again; where it does not come back: bir uninstall {0}",
+            project.display()
+        ),
+        None => format!("bir install --host {host}, or bir uninstall where it is there again"),
     }
 }
 
@@ -131,7 +144,9 @@ pub fn whole(pending: Option<&Path>, unreadable: Option<&str>) -> Vec<Finding> {
             format!("what bir has installed cannot be read: {why}"),
             "without it bir neither installs nor uninstalls; wrapped servers go on",
         )
-        .mend("use the newer bir that wrote it, or put installed.json back from a backup of your own")
+        .mend(
+            "use the newer bir that wrote it; where it is broken, move installed.json away: bir install and bir uninstall, run in each project, find what stands in the files",
+        )
     });
     interrupted.into_iter().chain(broken).collect()
 }

@@ -86,6 +86,7 @@ mod tests {
             proxy: None,
             state: State::Active,
             twice: false,
+            by_hand: false,
             outdated: false,
             no_correlation: false,
         }

@@ -21,6 +21,8 @@ pub enum Program {
     Missing,
     /// It cannot be started, or is another program than its name says.
     NotExecutable,
+    /// It was asked for its version, and did not answer in time.
+    Silent,
 }
 
 /// A place at which a program is named.
@@ -36,6 +38,8 @@ pub struct Use {
     pub host: String,
     /// The server whose entry it is; none: a hook.
     pub server: Option<String>,
+    /// The entry is wrapped by hand, and no install writes another program into it.
+    pub by_hand: bool,
 }
 
 impl Use {
@@ -48,7 +52,7 @@ impl Use {
     /// An install writes another program in its place.
     #[must_use]
     pub fn is_to_be_renewed(&self) -> bool {
-        self.is_dead() || matches!(self.program, Program::Version(_))
+        !self.by_hand && (self.is_dead() || matches!(self.program, Program::Version(_)))
     }
 }
 
@@ -76,13 +80,14 @@ impl Lacking {
 #[must_use]
 pub fn findings(uses: &[Use], version: &str, lacking: Lacking) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
-    let mut told: Vec<(&str, bool)> = Vec::new();
+    let mut told: Vec<(&str, bool, bool)> = Vec::new();
+    let key_of = |used: &'_ Use| (used.server.is_some(), used.by_hand);
     for used in uses {
-        let key = (used.path.as_str(), used.server.is_some());
+        let key = (used.path.as_str(), used.server.is_some(), used.by_hand);
         if !told.contains(&key) {
             told.push(key);
             let group: Vec<&Use> =
-                uses.iter().filter(|one| (one.path.as_str(), one.server.is_some()) == key).collect();
+                uses.iter().filter(|one| one.path == used.path && key_of(one) == key_of(used)).collect();
             found.extend(finding(used, &group, version, lacking));
         }
     }
@@ -112,6 +117,11 @@ fn finding(first: &Use, group: &[&Use], version: &str, lacking: Lacking) -> Opti
                 "{consequence}; it is empty or broken, no program of this machine, or may not be run by you"
             ),
         ),
+        Program::Silent => Finding::warning(
+            Code::DeadPath,
+            format!("{what} {start} {path}, which did not tell its version in time"),
+            format!("it hangs, and then {consequence}; or this machine is very busy"),
+        ),
         Program::Version(other) => Finding::warning(
             Code::OtherVersion,
             format!("{what} {start} {path}, which is release {other}, and this is {version}"),
@@ -119,6 +129,12 @@ fn finding(first: &Use, group: &[&Use], version: &str, lacking: Lacking) -> Opti
         ),
     };
     let finding = match lacking.names() {
+        _ if first.program == Program::Silent => finding.mend(format!(
+            "run {path} --version; where it hangs too, install bir again, then run bir install --yes"
+        )),
+        _ if first.by_hand => {
+            finding.mend("it is wrapped by hand: put the path of a bir-proxy that works into the entry")
+        }
         None => finding.safe("bir install --yes"),
         // Nothing can be written anew without a program to name.
         Some(names) => {
@@ -173,7 +189,14 @@ mod tests {
 
     fn used(path: &str, program: Program, host: &str, server: Option<&str>) -> Use {
         let (path, host) = (path.into(), host.to_owned());
-        Use { path, program, file: format!("/{host}").into(), host, server: server.map(ToOwned::to_owned) }
+        Use {
+            path,
+            program,
+            file: format!("/{host}").into(),
+            host,
+            server: server.map(ToOwned::to_owned),
+            by_hand: false,
+        }
     }
 
     #[test]

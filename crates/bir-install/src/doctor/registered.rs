@@ -34,6 +34,10 @@ pub struct Registered<'a> {
 pub fn findings(entries: &[Entry], registered: &Registered<'_>) -> Vec<Finding> {
     let counts = |entry: &&Entry| entry.proxy.is_some() && entry.state == State::Active;
     let entries: Vec<&Entry> = entries.iter().filter(counts).collect();
+    // A hook that tells no server tells the name of the tool.
+    let servers: Vec<&str> = entries.iter().map(|entry| entry.server.as_str()).collect();
+    let bypassed_calls = bir_hosts::by_server(registered.bypassed, &servers);
+    let registered = &Registered { bypassed: &bypassed_calls, ..*registered };
     let mut found: Vec<Finding> = entries.iter().filter_map(|entry| bypassed(entry, registered)).collect();
     let never: Vec<&Entry> = entries.into_iter().filter(|entry| has_never_come(entry, registered)).collect();
     found.extend(never_registered(&never));
@@ -126,6 +130,7 @@ mod tests {
             proxy: Some("/opt/bir-proxy".into()),
             state: State::Active,
             twice: false,
+            by_hand: false,
             outdated: false,
             no_correlation: false,
         }
@@ -149,7 +154,7 @@ mod tests {
                 SeenProxy { project: "/p".into(), server: "fs".into(), host: None, version: "1".into(), at };
             seen.registered(proxy);
         }
-        let bypassed = (bypassed > 0).then(|| ("fs".to_owned(), bypassed)).into_iter().collect();
+        let bypassed = (bypassed > 0).then(|| ("mcp__fs__read".to_owned(), bypassed)).into_iter().collect();
         let registered = Registered {
             project: Path::new("/p"),
             seen: &seen,

@@ -16,8 +16,8 @@ pub(crate) fn path(state_dir: &Path) -> PathBuf {
 /// An empty one where there is none.
 pub(crate) fn read(state_dir: &Path) -> Result<Ledger, CommitError> {
     let path = path(state_dir);
-    let advice = "it is the only record of what was installed, and nothing was changed: put a copy of it back, or move it away and unwrap \
-                  what `bir doctor` finds by hand";
+    let advice = "nothing was changed: put a copy of it back, or move it away, which suffices: `bir install` and `bir uninstall`, run in each \
+                  project, find what stands in the files by itself";
     Ok(read_versioned(&path, VERSION, advice)?.unwrap_or_default())
 }
 

@@ -1,4 +1,5 @@
 //! What of ours stands in the files and in no ledger, since that was lost: taken into it with what the entries and hooks tell of themselves.
+//! An entry that a person has wrapped by hand is not ours: nobody would know its options any more once it was taken out.
 
 use super::layers::{project_of, push};
 use crate::ledger::{EntryRecord, Hash, HookRecord, Layer, Ledger};
@@ -84,6 +85,7 @@ fn entries(
         server.file == read.file.path
             && server.scope == scope
             && !server.ours
+            && !told::is_by_hand(&server.entry)
             && proxy.is_some_and(|proxy| is_ours(proxies, proxy))
             && !is_known(ledger, name, server)
     };
@@ -97,7 +99,8 @@ fn entries(
     host.servers.iter().filter(|_| may_change).filter(is_meant).filter_map(record).collect()
 }
 
-fn is_known(ledger: &Ledger, host: &str, server: &Server) -> bool {
+/// Whether the ledger has an entry.
+pub(crate) fn is_known(ledger: &Ledger, host: &str, server: &Server) -> bool {
     let here = EntryRecord { server: server.name.clone(), place: server.place.clone(), memo: None };
     let records = ledger.files.iter().filter(|record| record.host == host && record.path == server.file);
     let mut entries = records.flat_map(|record| &record.layers).flat_map(|layer| &layer.entries);
@@ -157,7 +160,11 @@ mod tests {
             std::fs::write(&file, bir_hosts::hooks(Host::CopilotCli, program).unwrap().text).unwrap();
             let survey = survey(&modules, &machine, dir.path(), &[], &[]);
             let ledger = adopt(&survey, &Ledger::default(), "/mine/bir-proxy", "/mine/bir-hooks");
-            let plan = undo(&modules, &ledger, &Out { project: dir.path().into(), all: true, hosts: vec![] });
+            let plan = undo(
+                &modules,
+                &ledger,
+                &Out { project: dir.path().into(), all: true, hosts: vec![], forget: false },
+            );
             let gone =
                 plan.operation.changes.iter().any(|change| change.path == file && change.after.is_none());
             assert_eq!((gone, plan.hooks.len()), (goes, usize::from(goes)), "{program}");

@@ -15,6 +15,7 @@ use super::sheet::Desk;
 use super::{Copied, Outcome, ServerLine, Wish};
 use crate::ledger::{EntryRecord, FileRecord, Ledger};
 use crate::survey::{HostSurvey, Module, name_of};
+use crate::undo::told;
 use bir_hosts::config::{
     Found, FoundFile, Machine, Refusal, Role, Scope, Server, State, Wrap, Wrapping, carry_out,
 };
@@ -174,6 +175,18 @@ impl Bench<'_> {
 
     /// Wrapped, and not known to the ledger.
     fn wrapped_elsewhere(&mut self, server: &Server, proxy: &str) {
+        if told::is_by_hand(&server.entry) {
+            let is_gone = Path::new(proxy).is_absolute() && !Path::new(proxy).exists();
+            let why = format!(
+                "it is wrapped by hand, and {proxy} is not there; put the path of a bir-proxy that is into the entry"
+            );
+            let outcome = match is_gone && proxy != self.wish.wrapping.proxy {
+                true => Outcome::Left(Refusal { code: "by-hand", why }),
+                false => Outcome::ByHand,
+            };
+            self.line(server, &server.file, server.scope, outcome);
+            return;
+        }
         if proxy == self.wish.wrapping.proxy {
             self.line(server, &server.file, server.scope, Outcome::Already);
             return;

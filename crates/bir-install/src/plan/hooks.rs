@@ -8,7 +8,7 @@ use crate::survey::{HostSurvey, Module, name_of};
 use crate::undo::hooks::within;
 use bir_hosts::config::{ConfigFile, HookChange, Machine, Refusal, Role};
 use bir_hosts::{Host, our_file, our_hook};
-use bir_model::{Edit, Place};
+use bir_model::{Edit, Place, Step};
 use serde_json::Value;
 use std::path::Path;
 
@@ -164,6 +164,28 @@ fn own(host: Host, now: Option<&[u8]>, text: &str, record: Option<&FileRecord>) 
     left("foreign", why.into())
 }
 
+/// Why nothing can be appended to a list of a file: what stands there, or above it, is something else.
+pub(crate) fn misshapen(document: &Value, to: &Place) -> Option<String> {
+    let named = |depth: usize| {
+        let keys = to.0.iter().take(depth).map(|step| match step {
+            Step::Key(key) => key.clone(),
+            Step::Index(at) => at.to_string(),
+        });
+        keys.collect::<Vec<_>>().join(".")
+    };
+    for depth in 0..=to.0.len() {
+        let last = depth == to.0.len();
+        match Place(to.0[..depth].to_vec()).of(document) {
+            None | Some(Value::Null) => return None,
+            Some(Value::Object(_)) if !last => {}
+            Some(Value::Array(_)) if last => {}
+            Some(_) if last => return Some(format!("what should hold hooks is no list ({})", named(depth))),
+            Some(_) => return Some(format!("what should hold {} is not an object", named(depth + 1))),
+        }
+    }
+    None
+}
+
 type Appended = (Vec<Edit>, Vec<HookRecord>, Outcome);
 
 /// The edits for elements that are to stand in arrays. `ours`: those that we have put there before.
@@ -181,9 +203,9 @@ fn appended(
             None | Some(Value::Null) => &[],
             Some(Value::Array(items)) => items,
             Some(_) => {
-                return Err(foreign(
-                    "what stands where hooks belong is no list; mend the file, then install again",
-                ));
+                // As where the file as a whole is not what it should be.
+                let why = misshapen(document, &to).unwrap_or_default();
+                return Err(Refusal { code: "file", why });
             }
         };
         if there.contains(&value) {

@@ -162,7 +162,7 @@ impl World {
 
     pub(crate) fn undo(&self, project: &str, all: bool) -> Plan {
         let modules = Modules { hosts: vec![&Fake] };
-        undo(&modules, &self.ledger, &Out { project: self.path(project), all, hosts: vec![] })
+        undo(&modules, &self.ledger, &Out { project: self.path(project), all, hosts: vec![], forget: false })
     }
 
     pub(crate) fn uninstall(&mut self) -> Vec<String> {

@@ -22,6 +22,23 @@ pub(super) struct Stacked<'l> {
     pub(super) record: &'l FileRecord,
     pub(super) layer: Layer,
     pub(super) goes: bool,
+    /// Where its file is not there, nothing is to be known of it any more.
+    pub(super) forgotten: bool,
+}
+
+impl Stacked<'_> {
+    /// Whether the directory of its project is not there: what stood in it may come back with it.
+    pub(super) fn is_away(&self) -> bool {
+        self.layer.project.as_deref().is_some_and(|project| !project.is_dir())
+    }
+
+    /// What is told of it where its file is not there.
+    pub(super) fn gone(&self) -> Done {
+        match (self.is_away(), self.forgotten) {
+            (true, true) => Done::forgotten(&self.layer),
+            _ => Done::gone(&self.layer),
+        }
+    }
 }
 
 /// Takes the layers off a file that go; the records that stay.
@@ -44,9 +61,9 @@ pub(super) fn take_off(
         return own::take_off(sheet, stack, plan);
     }
     if is_empty_now(sheet, &stack) {
-        // It may come back, from another machine or out of a copy; only that of a project which is no more does not.
+        // It may come back, from another machine, out of a copy, or with the disk that its project lies on.
         for stacked in stack.iter().filter(|stacked| stacked.goes) {
-            tell(plan, stacked, &Done::gone(&stacked.layer));
+            tell(plan, stacked, &stacked.gone());
         }
         stack.retain(|stacked| !(stacked.goes && is_forgotten(stacked)));
         return records(stack);
@@ -150,8 +167,7 @@ fn is_empty_now(sheet: &Sheet, stack: &[Stacked<'_>]) -> bool {
 /// Whether a layer of a file that is not there is of no use any more.
 fn is_forgotten(stacked: &Stacked<'_>) -> bool {
     let holds = !stacked.layer.entries.is_empty() || !stacked.layer.hooks.is_empty();
-    let project = stacked.layer.project.as_deref();
-    !holds || project.is_some_and(|project| !project.is_dir())
+    (!holds && !stacked.is_away()) || (stacked.forgotten && stacked.is_away())
 }
 
 /// The proxies that the ledger knows, and those that its entries start.

@@ -32,6 +32,13 @@ pub(super) enum Rest {
 
 /// Takes the layers off that go; the records that stay.
 pub(super) fn take_off(sheet: &mut Sheet, mut stack: Vec<Stacked<'_>>, plan: &mut Plan) -> Vec<FileRecord> {
+    if sheet.now.is_none() && stack.iter().any(|stacked| stacked.goes && stacked.is_away()) {
+        for stacked in stack.iter().filter(|stacked| stacked.goes) {
+            tell(plan, stacked, &stacked.gone());
+        }
+        stack.retain(|stacked| !stacked.goes || (stacked.is_away() && !stacked.forgotten));
+        return records(stack);
+    }
     let mut exact = Vec::new();
     for (at, stacked) in stack.iter().enumerate().rev().filter(|(_, stacked)| stacked.goes) {
         if let Some(before) = before_of(sheet.now.as_deref(), &stacked.layer) {
@@ -177,7 +184,7 @@ mod tests {
             layers: vec![layer],
         };
         let ledger = Ledger { files: vec![record], ..Ledger::default() };
-        let all = Out { project: dir.path().into(), all: true, hosts: vec![] };
+        let all = Out { project: dir.path().into(), all: true, hosts: vec![], forget: false };
         let mut plan = undo(&Modules { hosts: vec![] }, &ledger, &all);
         let left = match plan.operation.changes.pop() {
             Some(change) => change.after.map(|text| String::from_utf8(text).unwrap()),
@@ -250,7 +257,7 @@ mod tests {
             // Another uninstall, once somebody has mended it, is the end of it; until then nothing is deleted.
             let path = ledger.files[0].path.clone();
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            let out = Out { project: "/p".into(), all: true, hosts: vec![] };
+            let out = Out { project: "/p".into(), all: true, hosts: vec![], forget: false };
             let again = |ledger: &Ledger| undo(&Modules { hosts: vec![] }, ledger, &out);
             std::fs::write(&path, touch(&bir_hosts::hooks(host, PROGRAM).unwrap().text)).unwrap();
             let plan = again(&ledger);

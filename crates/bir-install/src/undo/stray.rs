@@ -1,7 +1,7 @@
 //! Entries that start a proxy of ours where no layer names them: renamed, copied, or under another root by somebody's hand.
 
 use super::file::Stacked;
-use super::told::{self, starts, wrapped_as};
+use super::told::{self, is_by_hand, starts, wrapped_as};
 use crate::ledger::EntryRecord;
 use crate::plan::Outcome;
 use crate::plan::held::locate;
@@ -75,6 +75,8 @@ pub(super) fn unwrap_all(
         if !is_meant
             || entries(true).any(is_known)
             || entries(false).any(is_known)
+            // Whoever has wrapped it by hand has asked for that.
+            || is_by_hand(&entry)
             || !starts(&entry).is_some_and(|proxy| is_ours(proxies, proxy))
         {
             continue;

@@ -36,8 +36,16 @@ impl Done {
 
     /// The file is not there any more.
     pub(super) fn gone(layer: &Layer) -> Self {
-        let why = "its file is not there, or nothing is in it; it is taken out once it is there again, and `bir uninstall` is run".into();
+        let why = "its file is not there, or nothing is in it; it is taken out once it is there again, and `bir uninstall` is run; where its \
+                   project does not come back, `bir uninstall DIR` with its directory forgets it"
+            .into();
         Self::each(layer, &Outcome::Left(Refusal { code: "gone", why }))
+    }
+
+    /// The file is not there any more, and nobody waits for it.
+    pub(super) fn forgotten(layer: &Layer) -> Self {
+        let why = "the directory of its project is not there; it is forgotten since that was named, and stays in it where it comes back";
+        Self::each(layer, &Outcome::Left(Refusal { code: "forgotten", why: why.into() }))
     }
 
     pub(super) fn failed(layer: &Layer, refusal: &Refusal) -> Self {

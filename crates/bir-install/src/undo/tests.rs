@@ -1,4 +1,6 @@
+use super::{Out, undo};
 use crate::plan::tests::{PROJECT, USER, World, lines};
+use crate::survey::Modules;
 use serde_json::{Value, json};
 
 fn installed() -> World {
@@ -38,6 +40,28 @@ fn what_others_have_changed_or_removed_is_left_and_said() {
         json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say"}]}]}})
     );
     assert!(world.ledger.files.is_empty());
+}
+
+/// A project that was moved away, or whose disk is not mounted: nothing of it is forgotten, unless it is named.
+#[test]
+fn what_stands_in_a_project_that_is_away_stays_known_until_it_is_there_again() {
+    let mut world = installed();
+    let (here, away) = (world.path("p"), world.path("away"));
+    std::fs::rename(&here, &away).unwrap();
+    assert_eq!(world.uninstall(), ["db: restored", "files: restored", "hooks: left (gone)"]);
+    assert_eq!((world.ledger.files.len(), world.ledger.projects.len()), (1, 1));
+    assert_eq!(world.uninstall(), ["hooks: left (gone)"]);
+    let modules = Modules { hosts: vec![] };
+    let named = undo(
+        &modules,
+        &world.ledger,
+        &Out { project: here.clone(), all: false, hosts: vec![], forget: true },
+    );
+    assert_eq!(lines(&named), ["hooks: left (forgotten)"]);
+    assert!(named.operation.ledger.is_empty());
+    std::fs::rename(&away, &here).unwrap();
+    assert_eq!(world.uninstall(), ["hooks: restored"]);
+    assert!(world.ledger.is_empty() && !world.path("p/.host").exists());
 }
 
 #[test]

@@ -46,6 +46,47 @@ pub(crate) fn wrapped_as(entry: &Value) -> Option<&str> {
     words.get(at + 1).copied()
 }
 
+/// What `bir install` writes in front of a server, and whether a value follows. Nobody else writes `--scope`.
+const INSTALLED: [(&str, bool); 8] = [
+    ("--server-name", true),
+    ("--scope", true),
+    ("--no-correlation", false),
+    ("--url", true),
+    ("--url-env", true),
+    ("--transport", true),
+    ("--header-env", true),
+    ("--bearer-env", true),
+];
+
+/// Whether an entry starts a proxy in another way than an install writes it: a person has put it there, with options of their own.
+pub(crate) fn is_by_hand(entry: &Value) -> bool {
+    starts(entry).is_some() && (!is_scoped(entry) || front(entry).iter().any(|(name, _)| !is_installed(name)))
+}
+
+/// Whether an entry starts a proxy that is told for whom it counts, as each is that an install has written.
+fn is_scoped(entry: &Value) -> bool {
+    front(entry).iter().any(|(name, _)| *name == "--scope")
+}
+
+fn is_installed(option: &str) -> bool {
+    INSTALLED.iter().any(|(known, _)| *known == option)
+}
+
+/// The options in front of a server, with their values as far as they are known to have one.
+fn front(entry: &Value) -> Vec<(&str, Option<&str>)> {
+    let Some(Line { words, .. }) = line(entry) else { return Vec::new() };
+    let mut words = words.into_iter().skip(1).take_while(|word| *word != "--");
+    let mut all = Vec::new();
+    while let Some(word) = words.next() {
+        all.push(match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None if INSTALLED.contains(&(word, true)) => (word, words.next()),
+            None => (word, None),
+        });
+    }
+    all
+}
+
 /// How an entry is unwrapped, as far as it tells. None: some of it is told nowhere.
 pub(crate) fn memo(host: &str, entry: &Value) -> Option<Memo> {
     starts(entry)?;

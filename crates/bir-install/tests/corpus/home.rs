@@ -134,7 +134,11 @@ impl Home {
 
     /// A plan of an uninstall of what a ledger knows.
     pub(crate) fn out_of(&self, ledger: &Ledger, all: bool) -> Plan {
-        undo(&Modules::all(), ledger, &Out { project: self.project.clone(), all, hosts: Vec::new() })
+        undo(
+            &Modules::all(),
+            ledger,
+            &Out { project: self.project.clone(), all, hosts: Vec::new(), forget: false },
+        )
     }
 
     pub(crate) fn carry_out(&self, plan: &Plan) -> Result<(), String> {

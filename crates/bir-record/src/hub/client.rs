@@ -121,7 +121,7 @@ impl HubClient {
     pub async fn health(&self) -> Result<Health, HubError> {
         let health: Health = self.once(Method::GET, "/health", None, None).await?.json()?;
         if health.api_version > API_VERSION {
-            let url = self.destination.url.clone();
+            let url = self.destination.shown();
             return Err(HubError::Newer { url, found: health.api_version, known: API_VERSION });
         }
         Ok(health)
@@ -164,7 +164,7 @@ impl HubClient {
     }
 
     async fn send(&mut self, method: Method, path: &str, body: &impl Serialize) -> Result<Answer, HubError> {
-        let url = || self.destination.url.clone();
+        let url = || self.destination.shown();
         let body =
             serde_json::to_vec(body).map_err(|e| HubError::Answer { url: url(), why: e.to_string() })?;
         self.request(method, path, Some(("application/json", body.into()))).await
@@ -216,7 +216,7 @@ impl HubClient {
             let response = self.within(self.net.request(request)).await?;
             let opened = self.refusal(response).await;
             if refreshed || !expired(&opened) || !self.renew().await? {
-                return opened.map(|response| EventStream::new(response, self.destination.url.clone()));
+                return opened.map(|response| EventStream::new(response, self.destination.shown()));
             }
             refreshed = true;
         }
@@ -260,11 +260,11 @@ impl HubClient {
             let response = self.refusal(response).await?;
             let status = response.status().as_u16();
             let body = response.head_of_body(LONGEST_ANSWER).await.map_err(|e| self.unreachable(&e))?;
-            Ok(Answer { status, body, url: self.destination.url.clone() })
+            Ok(Answer { status, body, url: self.destination.shown() })
         };
         match tokio::time::timeout(WHOLE, whole).await {
             Ok(answer) => answer,
-            Err(_) => Err(HubError::Timeout { url: self.destination.url.clone(), after: WHOLE }),
+            Err(_) => Err(HubError::Timeout { url: self.destination.shown(), after: WHOLE }),
         }
     }
 
@@ -274,7 +274,7 @@ impl HubClient {
     ) -> Result<Response, HubError> {
         match tokio::time::timeout(WHOLE, request).await {
             Ok(response) => response.map_err(|e| self.unreachable(&e)),
-            Err(_) => Err(HubError::Timeout { url: self.destination.url.clone(), after: WHOLE }),
+            Err(_) => Err(HubError::Timeout { url: self.destination.shown(), after: WHOLE }),
         }
     }
 
@@ -282,7 +282,7 @@ impl HubClient {
         let Some(token) = token else { return Ok(()) };
         let value =
             HeaderValue::from_str(&format!("Bearer {}", token.reveal())).map_err(|_| HubError::Address {
-                url: self.destination.url.clone(),
+                url: self.destination.shown(),
                 why: "its token holds characters that no header can carry".into(),
             })?;
         request.credentials.set(header::AUTHORIZATION, value);
@@ -290,7 +290,7 @@ impl HubClient {
     }
 
     fn unreachable(&self, e: &bir_net::Error) -> HubError {
-        HubError::Unreachable { url: self.destination.url.clone(), why: e.to_string() }
+        HubError::Unreachable { url: self.destination.shown(), why: e.to_string() }
     }
 
     /// The response, unless it is a refusal.

@@ -1,6 +1,6 @@
 //! Where a hub is.
 
-use bir_net::Target;
+use bir_net::{Target, TargetError};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -90,14 +90,29 @@ impl Destination {
         Self { url: url.trim_end_matches('/').into(), token, origin }
     }
 
+    /// The address as it may be shown: scheme, host and port.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        shown(&self.url)
+    }
+
     /// The address of a path. A token goes over plain HTTP to this machine alone, unless `BIR_HUB_ALLOW_HTTP=1`.
     ///
     /// # Errors
     ///
     /// [`HubError::Address`].
     pub fn target(&self, path: &str) -> Result<Target, HubError> {
-        let refused = |why: String| HubError::Address { url: shown(&self.url), why };
-        let target = Target::parse(&format!("{}{path}", self.url)).map_err(|e| refused(e.to_string()))?;
+        let refused = |why: String| HubError::Address { url: self.shown(), why };
+        let target = Target::parse(&format!("{}{path}", self.url)).map_err(|e| {
+            refused(match e {
+                TargetError::UserInfo => {
+                    "it holds a user name or password; take that out: a token goes into BIR_HUB_TOKEN, or \
+                                          `bir login` fetches one"
+                        .into()
+                }
+                e => e.to_string(),
+            })
+        })?;
         let allowed = || std::env::var_os("BIR_HUB_ALLOW_HTTP").is_some_and(|v| v == "1");
         if target.is_https() || target.is_loopback() || allowed() {
             Ok(target)
@@ -107,15 +122,26 @@ impl Destination {
     }
 }
 
-/// An address without what may be a password in it.
-fn shown(url: &str) -> String {
-    match url.split_once("://") {
-        Some((scheme, rest)) if rest.contains('@') => {
-            format!("{scheme}://…@{}", rest.rsplit('@').next().unwrap_or_default())
-        }
-        _ => url.to_owned(),
+/// An address as it may be shown: scheme, host and port. A user name, a path and a query may be credentials, and what is no address may
+/// be anything.
+#[must_use]
+pub fn shown(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return UNREADABLE.into() };
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let is_scheme =
+        !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+    // Without these it may be a password that is cut off in its middle.
+    let is_host = |c: char| c.is_alphanumeric() || "-._:[]".contains(c);
+    if is_scheme && !host.is_empty() && host.chars().all(is_host) && !rest[authority.len()..].contains('@') {
+        format!("{scheme}://{host}")
+    } else {
+        UNREADABLE.into()
     }
 }
+
+/// What stands for a text that is no address.
+const UNREADABLE: &str = "(no address)";
 
 #[cfg(test)]
 mod tests {
@@ -131,6 +157,32 @@ mod tests {
             let error = target(url).unwrap_err().to_string();
             assert!(!error.contains("geheim"), "{error}");
         }
+    }
+
+    #[test]
+    fn an_address_is_shown_without_what_may_be_a_credential() {
+        for (url, is_shown) in [
+            ("http://127.0.0.1:7411", "http://127.0.0.1:7411"),
+            ("https://[::1]:7411", "https://[::1]:7411"),
+            ("http://u:geheim@127.0.0.1:9/x?key=geheim", "http://127.0.0.1:9"),
+            ("ftp://geheim@x", "ftp://x"),
+            ("https://h/geheim", "https://h"),
+            ("https://h?geheim", "https://h"),
+            ("https://h#geheim", "https://h"),
+            ("https://u:ge/heim@h", UNREADABLE),
+            ("https://u:ge?heim@h", UNREADABLE),
+            ("https://a@geheim@h", "https://h"),
+            ("https://", UNREADABLE),
+            ("geheim", UNREADABLE),
+            ("geheim://", UNREADABLE),
+        ] {
+            assert_eq!(shown(url), is_shown, "{url}");
+            let error = Destination::new(url, None, Origin::Environment).target("/health").map(drop);
+            assert!(!error.is_err_and(|e| e.to_string().contains("geheim")), "{url}");
+        }
+        let error =
+            Destination::new("http://u:p@h", None, Origin::Environment).target("/x").unwrap_err().to_string();
+        assert!(error.contains("BIR_HUB_TOKEN") && !error.contains("BIR_UPSTREAM"), "{error}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod token;
 
 pub use client::{Answer, Health, HubClient};
 pub use credentials::{Credentials, Login};
-pub use destination::{Destination, EmbeddedHub, Origin};
+pub use destination::{Destination, EmbeddedHub, Origin, shown};
 pub use error::{HubError, Problem};
 pub use events::{EventStream, HubEvent};
 pub use token::Token;

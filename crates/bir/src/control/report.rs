@@ -43,8 +43,8 @@ impl Bound {
         !self.projects.is_empty() && !self.projects.iter().any(|project| dir.starts_with(&project.dir))
     }
 
-    /// As lines: a name and a text each.
-    pub(crate) fn lines(&self, zone: &TimeZone) -> Vec<(&'static str, String)> {
+    /// As lines: a name and a text each. `wrapped`: servers that a proxy stands in front of.
+    pub(crate) fn lines(&self, zone: &TimeZone, wrapped: &[&str]) -> Vec<(&'static str, String)> {
         let mut lines = Vec::new();
         if self.projects.is_empty() {
             lines.push((
@@ -73,14 +73,27 @@ impl Bound {
                     named(proxies.iter().map(|proxy| safe::line(&proxy.server).into_owned())),
                 ));
             }
-            let bypassed = bypassed(&self.projects);
-            if !bypassed.is_empty() {
-                let calls = |(server, calls): (&&str, &u64)| format!("{} ({calls})", safe::line(server));
-                let servers = paint::warn(&named(bypassed.iter().map(calls)));
-                lines.push((
-                    "bypassed",
-                    format!("{servers}: calls that no proxy saw; put the server behind one with `bir wrap`, then restart the host"),
-                ));
+            let all = bypassed(&self.projects).into_iter().map(|(told, calls)| (told.to_owned(), calls));
+            let (behind, bare): (Vec<_>, Vec<_>) = bir_hosts::by_server(&all.collect(), wrapped)
+                .into_iter()
+                .partition(|(server, _)| wrapped.contains(&server.as_str()));
+            for (servers, what) in [
+                (
+                    behind,
+                    "calls that no proxy saw, though it is wrapped now; restart the host, which goes on with the entry that it has read",
+                ),
+                (
+                    bare,
+                    "calls that no proxy saw; put the server behind one with `bir install` or `bir wrap`, then restart the host",
+                ),
+            ] {
+                if !servers.is_empty() {
+                    let calls = |(server, calls): &(String, u64)| format!("{} ({calls})", safe::line(server));
+                    lines.push((
+                        "bypassed",
+                        format!("{}: {what}", paint::warn(&named(servers.iter().map(calls)))),
+                    ));
+                }
             }
         }
         if self.waiting.messages > 0 {
@@ -198,7 +211,7 @@ mod tests {
     use super::*;
 
     fn plain(bound: &Bound) -> String {
-        let lines = bound.lines(&TimeZone::UTC).into_iter();
+        let lines = bound.lines(&TimeZone::UTC, &["fs"]).into_iter();
         let text: String = lines.map(|(name, text)| format!("{name}: {text}\n")).collect();
         console::strip_ansi_codes(&text).into_owned()
     }
@@ -206,7 +219,7 @@ mod tests {
     #[test]
     fn each_line_says_what_is_and_what_to_do() {
         let asleep = Project { dir: "/q".into(), contact: None, served: Served::No };
-        let told = json!({"version": "0.1\u{1b}", "pid": 7, "startedAt": 1_000, "bypassed": {"git\u{202e}": 3},
+        let told = json!({"version": "0.1\u{1b}", "pid": 7, "startedAt": 1_000, "bypassed": {"git\u{202e}": 3, "mcp__fs__read": 1},
             "sessions": [{"host": "claude-code", "sessionId": "s", "cwd": "/p/\u{1b}x"}], "proxies": [{"server": "fs"}]});
         let waiting = Waiting { messages: 1, more: true, dropped: 2 };
         let mut bound = Bound { projects: vec![served("/p", told), asleep.clone()], stopped: false, waiting };
@@ -216,7 +229,10 @@ mod tests {
              projects: /p, /q (not served)\n\
              sessions: claude-code in /p/␛x\n\
              proxies: fs\n\
-             bypassed: git\\u{202e} (3): calls that no proxy saw; put the server behind one with `bir wrap`, then restart the host\n\
+             bypassed: fs (1): calls that no proxy saw, though it is wrapped now; restart the host, which goes on with the entry that it \
+             has read\n\
+             bypassed: git\\u{202e} (3): calls that no proxy saw; put the server behind one with `bir install` or `bir wrap`, then \
+             restart the host\n\
              inbox: more than 1 message for the next control server\n\
              lost: 2 messages of hooks or proxies not kept: `bir down` had ended the control server, none ran for long, or the disk \
              was full; the next one marks the runs\n"

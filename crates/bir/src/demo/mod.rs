@@ -69,7 +69,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CommandError> {
         let mut client = HubClient::new(&home.dir, destination);
         let id = arrival(&home, &mut client, &session).await?;
         let page = format!("/runs/{id}");
-        let url = format!("{}{page}", client.destination().url);
+        let url = format!("{}{page}", client.destination().shown());
         let link = hub::sign_in(&mut client, &page).await.ok();
         if args.json {
             let whole = api::run(&mut client, id).await?;
@@ -90,7 +90,7 @@ fn hub_of(home: &Home) -> Result<Destination, CommandError> {
             client.health().await?;
             Ok(())
         })?;
-        say(format_args!("the run goes to the hub that this machine uses, {}", client.destination().url));
+        say(format_args!("the run goes to the hub that this machine uses, {}", client.destination().shown()));
         return Ok(client.destination().clone());
     }
     let up = up::ensure(home)?;

@@ -119,7 +119,8 @@ fn concerned(report: &Report, host: &str) -> String {
 /// As much as was installed, and no more.
 fn arguments(report: &Report, host: &str) -> Option<Vec<String>> {
     bir_hosts::Host::named(host)?;
-    let wrapped: Vec<_> = report.wrapped.iter().filter(|one| one.entry.host == host).collect();
+    let wrapped: Vec<_> =
+        report.wrapped.iter().filter(|one| one.entry.host == host && !one.entry.by_hand).collect();
     let mut arguments: Vec<String> = ["install", "--yes", "--host", host].map(Into::into).into();
     let servers: BTreeSet<&str> = wrapped.iter().map(|one| one.entry.server.as_str()).collect();
     for server in servers {
@@ -192,6 +193,7 @@ mod tests {
             file: "/f".into(),
             host: host.into(),
             server: server.map(ToOwned::to_owned),
+            by_hand: false,
         };
         let uses = vec![
             used("codex", Program::Missing, Some("b")),

@@ -203,6 +203,7 @@ mod tests {
                 proxy: Some("/opt/bir-proxy".into()),
                 state: State::Active,
                 twice: false,
+                by_hand: false,
                 outdated: false,
                 no_correlation: false,
             },

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<(), CommandError> {
     }
     let (zone, here) = (TimeZone::system(), off::is_off());
     let mut page = page(&hub, &spool, &off, here, home.has_runs(), home.how_to_begin(), &zone);
-    bound.lines(&zone).into_iter().for_each(|(name, value)| field(&mut page, name, &value));
+    bound.lines(&zone, &wrapped.names()).into_iter().for_each(|(name, value)| field(&mut page, name, &value));
     wrapped.lines().into_iter().for_each(|(name, value)| field(&mut page, name, &value));
     let dir = crate::project::here()?;
     if wrapped.is_everywhere() && bound.leaves_out(&dir.canonicalize().unwrap_or(dir)) {
@@ -116,7 +116,7 @@ async fn look(home: &Home) -> Result<Hub, CommandError> {
         },
     };
     if let Some(mut client) = client {
-        hub.url = Some(client.destination().url.clone());
+        hub.url = Some(client.destination().shown());
         let asked = tokio::time::timeout(ANSWER, ask(&mut client, &mut hub)).await;
         hub.trouble = match asked {
             Ok(Ok(())) => None,

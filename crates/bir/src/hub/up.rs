@@ -145,7 +145,7 @@ fn control_line(control: &control::up::Up) -> String {
 /// What the hub that is in use says of itself.
 async fn answers(client: &HubClient) -> Result<Health, CommandError> {
     client.health().await.map_err(|e| {
-        let url = &client.destination().url;
+        let url = client.destination().shown();
         CommandError::failed(format!(
             "this machine uses the hub at {url}, and: {e}; `bir up --local` starts one here all the same"
         ))
@@ -159,7 +159,7 @@ fn in_use(
     control: &control::up::Up,
     json: bool,
 ) -> Result<(), CommandError> {
-    let url = &client.destination().url;
+    let url = client.destination().shown();
     if json {
         return Ok(out::json(&json!({
             "hub": "remote", "started": false, "url": url, "version": health.version, "instance": health.instance,
@@ -168,7 +168,7 @@ fn in_use(
     }
     let text = format!(
         "this machine uses the hub at {} (version {}), which answers; no hub was started here\n{}{}\n",
-        paint::bold(&safe::line(url)),
+        paint::bold(&safe::line(&url)),
         safe::line(&health.version),
         control_line(control),
         paint::dim("`bir up --local` starts one here all the same; `bir logout` leaves that one")

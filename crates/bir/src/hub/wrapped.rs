@@ -1,10 +1,14 @@
 //! What is installed, in `bir status`: which servers are wrapped where, and how they are now.
 
 use crate::home::Home;
-use crate::install::mended;
+use crate::install::{mended, with_machine};
 use crate::out::{paint, safe};
+use crate::project::here;
+use bir_control_client::project_of;
+use bir_install::ledger::Ledger;
 use bir_install::operation::read_ledger;
-use bir_install::standing::{Standing, State, standing};
+use bir_install::standing::{Standing, State, by_hand, standing};
+use bir_install::survey::{Modules, survey};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -32,7 +36,7 @@ impl Wrapped {
         };
         match read_ledger(&home.dir) {
             Ok(ledger) => Self {
-                servers: standing(&ledger),
+                servers: standing(&ledger).into_iter().chain(wrapped_by_hand(&ledger)).collect(),
                 projects: ledger.projects.keys().cloned().collect(),
                 mended,
                 trouble: None,
@@ -60,8 +64,10 @@ impl Wrapped {
             return lines;
         }
         for (host, project) in self.groups() {
-            let of_group =
-                || self.servers.iter().filter(|one| one.host == host && one.project.as_deref() == project);
+            let of_group = || {
+                let of_host = self.servers.iter().filter(|one| one.host == host && !one.by_hand);
+                of_host.filter(|one| one.project.as_deref() == project)
+            };
             let names: Vec<&str> =
                 of_group().filter(|one| one.state == State::Wrapped).map(|one| one.server.as_str()).collect();
             if !names.is_empty() {
@@ -78,7 +84,23 @@ impl Wrapped {
                 }
             }
         }
+        for one in self.servers.iter().filter(|one| one.by_hand) {
+            let which = format!("{} of {}", safe::line(&one.server), safe::line(&one.host));
+            let how = match &one.state {
+                State::Dead(program) => paint::warn(&format!(
+                    "wrapped by hand, and {} is not there, so that it does not start",
+                    safe::line(&program.to_string_lossy())
+                )),
+                _ => "wrapped by hand".into(),
+            };
+            lines.push(("wrapped", format!("{which}: {how}")));
+        }
         lines
+    }
+
+    /// The servers that a proxy stands in front of.
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.servers.iter().filter(|one| one.state == State::Wrapped).map(|one| one.server.as_str()).collect()
     }
 
     /// Whether a server is wrapped that counts in every project of the user.
@@ -99,12 +121,21 @@ impl Wrapped {
 
     /// As a program reads it.
     pub(super) fn json(&self) -> Value {
-        let one = |one: &Standing| json!({ "host": one.host, "server": one.server, "project": one.project, "file": one.file, "state": one.state.code() });
+        let one = |one: &Standing| json!({ "host": one.host, "server": one.server, "project": one.project, "file": one.file, "state": one.state.code(), "byHand": one.by_hand });
         json!({
             "servers": self.servers.iter().map(one).collect::<Vec<_>>(), "projects": self.projects, "mended": self.mended,
             "trouble": self.trouble,
         })
     }
+}
+
+/// Servers of the hosts that a person has wrapped, here and for all projects.
+fn wrapped_by_hand(ledger: &Ledger) -> Vec<Standing> {
+    let Some(user) = std::env::home_dir().filter(|user| user.is_absolute()) else { return Vec::new() };
+    let Ok(here) = here() else { return Vec::new() };
+    with_machine(&user, |machine| {
+        by_hand(&survey(&Modules::all(), machine, &project_of(&here), &[], &[]), ledger)
+    })
 }
 
 fn named(names: &[&str]) -> String {
@@ -140,6 +171,7 @@ mod tests {
             project: project.map(Into::into),
             file: "/h/.x.json".into(),
             state,
+            by_hand: false,
         };
         let wrapped = Wrapped {
             servers: vec![

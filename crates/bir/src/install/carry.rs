@@ -6,9 +6,14 @@ use crate::error::CommandError;
 use crate::{ask, out, programs, say};
 use bir_install::operation::CommitError;
 use bir_install::plan::Plan;
+use std::time::{Duration, Instant};
 
-/// So often a plan is made where files change while it is accepted.
+/// So often a plan is made where hosts change files while it is accepted.
 const TRIES: usize = 5;
+/// So long others of us are waited for, whose installs came in between. Each of them is done within a second or so.
+const OTHERS: Duration = Duration::from_secs(60);
+/// Between two plans where another of us was faster.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// A plan, and what is to be known of it.
 pub(super) struct Planned {
@@ -39,7 +44,8 @@ pub(super) fn out(
     before: &dyn Fn(&Plan) -> Result<(), CommandError>,
 ) -> Result<Option<Plan>, CommandError> {
     let mut accepted: Option<String> = None;
-    for _ in 0..TRIES {
+    let (mut tries, mut until) = (0, None);
+    loop {
         let Planned { plan, no_host } = make()?;
         if command.dry_run || !plan.changes() {
             show(ground, command, &plan, no_host)?;
@@ -60,14 +66,27 @@ pub(super) fn out(
         before(&plan)?;
         match ground.commit(&plan.operation) {
             Ok(()) => return Ok(Some(plan)),
-            Err(CommitError::Changed(_)) => {}
+            Err(e) if e.is_by_another_bir(&ground.home.dir) => {
+                if Instant::now() > *until.get_or_insert_with(|| Instant::now() + OTHERS) {
+                    return Err(CommandError::failed(format!(
+                        "other `bir install`s or `bir uninstall`s go on changing what is installed; wait for their end, then run `{}` again",
+                        command.name
+                    )));
+                }
+                std::thread::sleep(PAUSE);
+            }
+            Err(CommitError::Changed(_)) => {
+                tries += 1;
+                if tries >= TRIES {
+                    return Err(CommandError::failed(format!(
+                        "other programs go on changing the files; end the hosts that are open, then run `{}` again",
+                        command.name
+                    )));
+                }
+            }
             Err(e) => return Err(failed(e)),
         }
     }
-    Err(CommandError::failed(format!(
-        "other programs go on changing the files; end the hosts that are open, then run `{}` again",
-        command.name
-    )))
 }
 
 /// What is not carried out.

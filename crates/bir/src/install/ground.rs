@@ -74,15 +74,7 @@ impl Ground {
 
     /// This machine, as the host modules see it.
     pub(crate) fn with_machine<T>(&self, what: impl FnOnce(&Machine<'_>) -> T) -> T {
-        let system = if cfg!(windows) {
-            System::Windows
-        } else if cfg!(target_os = "macos") {
-            System::MacOs
-        } else {
-            System::Linux
-        };
-        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        what(&Machine { home: self.user.clone(), system, variable: &variable })
+        with_machine(&self.user, what)
     }
 
     /// A plan for programs. `done`: it was carried out.
@@ -101,6 +93,19 @@ impl Ground {
     pub(crate) fn commit(&self, operation: &Operation) -> Result<(), CommitError> {
         commit(&self.home.dir, operation, &ByEntries(&self.modules))
     }
+}
+
+/// This machine, as the host modules see it, with the home directory of a person.
+pub(crate) fn with_machine<T>(user: &Path, what: impl FnOnce(&Machine<'_>) -> T) -> T {
+    let system = if cfg!(windows) {
+        System::Windows
+    } else if cfg!(target_os = "macos") {
+        System::MacOs
+    } else {
+        System::Linux
+    };
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    what(&Machine { home: user.to_path_buf(), system, variable: &variable })
 }
 
 /// Mends what a crash had left, and says what that was. Where there is no state directory, none is made.

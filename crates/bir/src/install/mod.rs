@@ -20,7 +20,7 @@ mod trust;
 mod uninstall;
 
 pub(crate) use args::{InstallArgs, SetupArgs, UninstallArgs};
-pub(crate) use ground::{Ground, mended};
+pub(crate) use ground::{Ground, mended, with_machine};
 pub(crate) use setup::run as setup;
 pub(crate) use uninstall::run as uninstall;
 

@@ -4,7 +4,31 @@ use super::args::UninstallArgs;
 use super::ground::Ground;
 use crate::error::CommandError;
 use crate::{ask, hub, say};
+use bir_install::ledger::FileRecord;
+use bir_install::plan::Plan;
 use std::path::Path;
+
+/// What becomes of the directory, in a plan.
+pub(super) fn note(ground: &Ground, plan: &Plan, dry_run: bool) -> String {
+    let dir = ground.home.dir.display();
+    if let Some(why) = hindrance(ground, plan) {
+        let verb = if dry_run { "would not be" } else { "is not" };
+        return format!("{dir} {verb} deleted: {why}");
+    }
+    let (stopped, deleted) = if dry_run { ("would be", "would be") } else { ("are", "is") };
+    format!(
+        "hub and control server {stopped} stopped, and {dir} {deleted} deleted with everything that was recorded on this machine"
+    )
+}
+
+/// Why it stays, as far as it can be known before anything has changed.
+fn hindrance(ground: &Ground, plan: &Plan) -> Option<String> {
+    let is_there = |record: &FileRecord| record.path.symlink_metadata().is_ok();
+    if !plan.missed.is_empty() || plan.operation.ledger.files.iter().any(is_there) {
+        return Some("some files cannot be brought back, and it knows how they were; mend what stands above, then run this again".into());
+    }
+    refusal(&ground.home.dir, &ground.user)
+}
 
 /// Stops what runs, and deletes the directory with everything that was recorded. `accepted`: a person need not be asked any more.
 pub(super) fn run(ground: &Ground, args: &UninstallArgs, accepted: bool) -> Result<(), CommandError> {
@@ -18,7 +42,9 @@ pub(super) fn run(ground: &Ground, args: &UninstallArgs, accepted: bool) -> Resu
             "some files could not be brought back, so the state directory stays, which knows how they were; mend what stands above, then run this again",
         ));
     }
-    may_go(dir, &ground.user)?;
+    if let Some(why) = refusal(dir, &ground.user) {
+        return Err(CommandError::failed(format!("{} is not deleted: {why}", dir.display())));
+    }
     if !accepted {
         if args.json || !ask::can() {
             say(format_args!("{} was not deleted; `--yes` does it", dir.display()));
@@ -47,10 +73,10 @@ pub(super) fn run(ground: &Ground, args: &UninstallArgs, accepted: bool) -> Resu
     Ok(())
 }
 
-/// Whether a directory may be deleted whole: one that `BIR_HOME` names may be any.
-fn may_go(dir: &Path, user: &Path) -> Result<(), CommandError> {
+/// Why a directory may not be deleted whole: one that `BIR_HOME` names may be any.
+fn refusal(dir: &Path, user: &Path) -> Option<String> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let refused = |why: &str| Err(CommandError::failed(format!("{} is not deleted: {why}", dir.display())));
+    let refused = |why: &str| Some(why.to_owned());
     if real(user).starts_with(real(dir)) {
         return refused("your home directory lies in it; delete in it by hand what is of bir");
     }
@@ -68,11 +94,27 @@ fn may_go(dir: &Path, user: &Path) -> Result<(), CommandError> {
                     "`{}` in it is not of bir; move it away, and run this again",
                     name.to_string_lossy()
                 )),
-                None => Ok(()),
+                None => locked(dir),
             }
         }
         Err(e) => refused(&format!("it cannot be read: {e}")),
     }
+}
+
+/// Why nothing in a directory can be deleted.
+#[cfg(unix)]
+fn locked(dir: &Path) -> Option<String> {
+    use rustix::fs::{Access, access};
+    let above = dir.parent()?;
+    [dir, above]
+        .into_iter()
+        .find(|dir| access(*dir, Access::WRITE_OK | Access::EXEC_OK).is_err())
+        .map(|dir| format!("nothing can be deleted in {}; make that directory writable first", dir.display()))
+}
+
+#[cfg(not(unix))]
+fn locked(_: &Path) -> Option<String> {
+    None
 }
 
 /// Whether something in the state directory is what our programs make there, by its name.
@@ -120,9 +162,9 @@ mod tests {
         let dir = home.path().join("state");
         std::fs::create_dir_all(dir.join("spool")).unwrap();
         std::fs::write(dir.join("hub.db-wal"), "").unwrap();
-        assert!(may_go(&dir, home.path()).is_ok());
-        assert!(may_go(home.path(), home.path()).is_err());
+        assert_eq!(refusal(&dir, home.path()), None);
+        assert!(refusal(home.path(), home.path()).is_some());
         std::fs::write(dir.join("thesis.tex"), "").unwrap();
-        assert!(may_go(&dir, home.path()).unwrap_err().to_string().contains("thesis.tex"));
+        assert!(refusal(&dir, home.path()).is_some_and(|why| why.contains("thesis.tex")));
     }
 }

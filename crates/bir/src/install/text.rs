@@ -249,6 +249,7 @@ fn what(outcome: &Outcome, hooks: bool) -> String {
         (Outcome::Wrapped, true) => paint::good("add"),
         (Outcome::Already, false) => paint::dim("wrapped already"),
         (Outcome::Already, true) => paint::dim("there already"),
+        (Outcome::ByHand, _) => paint::dim("wrapped by hand"),
         (Outcome::Renewed, false) => paint::good("wrap anew"),
         (Outcome::Renewed, true) => paint::good("renew"),
         (Outcome::Restored, false) => paint::good("unwrap"),

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 pub(crate) fn run(args: &UninstallArgs) -> Result<(), CommandError> {
     let ground = Ground::find()?;
     let project = ground.project(args.dir.as_deref()).or_else(|e| gone(&ground, args, e))?;
+    let is_away = args.dir.is_some() && !project.is_dir();
     let purge = args.purge && ground.home.dir.is_dir();
     let command = Command {
         name: "bir uninstall",
@@ -40,7 +41,12 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<(), CommandError> {
         carry::out(&ground, &command, &plan, &|_| Ok(()))?
     } else {
         let programs = (path_of(programs::PROXY), path_of(programs::HOOKS));
-        let out = Out { project: project.clone(), all: args.all || args.purge, hosts: args.hosts.clone() };
+        let out = Out {
+            project: project.clone(),
+            all: args.all || args.purge,
+            hosts: args.hosts.clone(),
+            forget: is_away,
+        };
         let plan = || {
             // What a lost ledger does not know stands in the files all the same.
             let found = ground.survey(&project, &[], &[]);
@@ -62,10 +68,8 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<(), CommandError> {
             }
             plan.notes.extend(git::of_no_use(&project, &plan));
             if purge {
-                plan.notes.push(format!(
-                    "hub and control server are stopped, and {} is deleted with everything that was recorded on this machine",
-                    ground.home.dir.display()
-                ));
+                plan.notes.extend(away(&plan));
+                plan.notes.push(purge::note(&ground, &plan, args.dry_run));
             } else if !plan.take_out.is_empty() {
                 plan.notes.push("what was recorded stays; `bir uninstall --purge` deletes it".into());
             }
@@ -112,6 +116,21 @@ fn remaining(plan: &Plan, purge: bool) -> Vec<String> {
     let sentence = |file: &PathBuf| {
         format!(
             "{} may hold something of bir still, and bir goes on knowing how it was; mend what stands above, then run this again",
+            file.display()
+        )
+    };
+    files.into_iter().map(sentence).collect()
+}
+
+/// Files that are not there, and of which nothing is known any more where everything goes: a sentence for each.
+fn away(plan: &Plan) -> Vec<String> {
+    let is_gone = |outcome: &Outcome| matches!(outcome, Outcome::Left(refusal) if refusal.code == "gone");
+    let servers = plan.servers.iter().filter(|line| is_gone(&line.outcome)).map(|line| &line.file);
+    let hooks = plan.hooks.iter().filter(|line| is_gone(&line.outcome)).map(|line| &line.file);
+    let files: BTreeSet<_> = servers.chain(hooks).collect();
+    let sentence = |file: &PathBuf| {
+        format!(
+            "{} is not there, and what stands in it is forgotten with the rest; where it comes back, run `bir uninstall` in its project",
             file.display()
         )
     };

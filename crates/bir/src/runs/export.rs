@@ -105,10 +105,10 @@ async fn copy(
 ) -> Result<(), CommandError> {
     let mut response = client.download(path).await?;
     loop {
-        let chunk = response.chunk().await.map_err(|e| HubError::Unreachable {
-            url: client.destination().url.clone(),
-            why: e.to_string(),
-        })?;
+        let chunk = response
+            .chunk()
+            .await
+            .map_err(|e| HubError::Unreachable { url: client.destination().shown(), why: e.to_string() })?;
         let Some(chunk) = chunk else { return Ok(()) };
         written.bytes += chunk.len() as u64;
         written.records += chunk.iter().filter(|byte| **byte == b'\n').count() as u64;

@@ -53,7 +53,7 @@ async fn what(home: &Home, client: &mut HubClient, args: &RmArgs) -> Result<(Wha
         let me: Value = client.get("/me").await?.json()?;
         let user = me["user"]["id"].as_str().unwrap_or_default().to_owned();
         let name = me["user"]["email"].as_str().or(me["user"]["name"].as_str()).unwrap_or("you").to_owned();
-        let url = client.destination().url.clone();
+        let url = client.destination().shown();
         let question = format!("Delete every run that {} recorded, at {url}?", safe::line(&name));
         return Ok((What::Mine(user), question));
     }

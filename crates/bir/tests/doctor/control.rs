@@ -97,3 +97,14 @@ fn calls_were_made_that_no_proxy_saw() {
     patient.no_servers();
     patient.finds(&[]);
 }
+
+/// Hosts that tell no server tell the name of the tool, as they render it.
+#[test]
+fn calls_of_a_rendered_tool_are_of_its_server() {
+    let patient = Patient::healthy();
+    let told = control("0.1.0", r#"{"mcp__files__read": 2, "mcp__files__write": 1, "mcp__other__x": 7}"#);
+    patient.served(&told.url, std::process::id());
+    let report = patient.finds(&["bypassed"]);
+    assert!(report["findings"][0]["what"].as_str().unwrap().contains("`files` is wrapped"), "{report}");
+    assert!(report["findings"][0]["what"].as_str().unwrap().contains("3 calls"), "{report}");
+}

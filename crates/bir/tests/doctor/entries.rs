@@ -31,6 +31,19 @@ fn a_program_that_is_gone_after_an_upgrade() {
     assert_eq!(report["findings"][0]["server"], Value::Null);
 }
 
+/// Which takes the host's server with it, and tells nothing of itself.
+#[test]
+fn a_program_that_hangs() {
+    let patient = Patient::healthy();
+    let proxy = patient.home.join("bin/bir-proxy");
+    patient.write(&proxy, "#!/bin/sh\nexec sleep 100\n");
+    std::fs::set_permissions(&proxy, PermissionsExt::from_mode(0o755)).unwrap();
+    let report = patient.finds(&["dead-path"]);
+    let finding = &report["findings"][0];
+    assert_eq!((&finding["severity"], &finding["safe"]), (&"warning".into(), &false.into()), "{finding}");
+    assert!(finding["what"].as_str().unwrap().contains("did not tell its version in time"), "{finding}");
+}
+
 #[test]
 fn a_program_of_another_release() {
     let patient = Patient::healthy();

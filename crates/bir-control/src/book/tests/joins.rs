@@ -463,6 +463,17 @@ fn bypassed_calls_are_counted_by_server() {
     world.pre(&by, &mcp("c"));
     world.post(&by, &mcp("c"), Outcome::Ok);
     assert_eq!(world.book.view().bypassed, [("s1".to_owned(), 3)]);
+    // Where a hook tells no server, the tool stands for it, and both are forgotten once the server has a proxy.
+    let bare = |id| HookCall { server: None, ..mcp(id) };
+    world.pre(&by, &bare("d"));
+    world.post(&by, &bare("d"), Outcome::Ok);
+    world.wait(10_000);
+    let told = [("mcp__s1__echo".to_owned(), 1), ("s1".to_owned(), 3)];
+    assert_eq!(world.book.view().bypassed, told);
+    world.register("p2", "s2", 7);
+    assert_eq!(world.book.view().bypassed, told);
+    world.register("p1", "s1", 7);
+    assert_eq!(world.book.view().bypassed, []);
 }
 
 #[test]

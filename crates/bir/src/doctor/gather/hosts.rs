@@ -4,7 +4,7 @@ use super::programs::Programs;
 use super::user_home;
 use crate::programs::{self, HOOKS, PROXY};
 use bir_hosts::Host;
-use bir_hosts::config::{ConfigFile, FoundFile, Machine, Role, Scope, System};
+use bir_hosts::config::{ConfigFile, FoundFile, HookChange, Machine, Role, Scope, System};
 use bir_install::codex_trust::{self, Wanted};
 use bir_install::doctor::Finding;
 use bir_install::doctor::entries::{self, Entry};
@@ -31,7 +31,7 @@ pub(super) struct Hosts {
 
 pub(super) fn look(project: &Path, ledger: &Ledger) -> Hosts {
     let Some(home) = user_home() else { return Hosts::default() };
-    let (surveyed, hooks_off) = read(home, project, ledger);
+    let Read { survey: surveyed, off: hooks_off, misshapen } = read(home, project, ledger);
     let mut known_programs = Programs::default();
     let entries = entries::of(&surveyed, ledger);
     let mut uses: Vec<Use> = entries
@@ -40,13 +40,27 @@ pub(super) fn look(project: &Path, ledger: &Ledger) -> Hosts {
             let path = entry.proxy.clone()?;
             let program = known_programs.of(&path, PROXY);
             let (file, host) = (entry.file.clone(), entry.host.clone());
-            Some(Use { path, program, file, host, server: Some(entry.server.clone()) })
+            Some(Use {
+                path,
+                program,
+                file,
+                host,
+                server: Some(entry.server.clone()),
+                by_hand: entry.by_hand,
+            })
         })
         .collect();
     let hooks: Vec<Hook> = surveyed.hosts.iter().flat_map(hooks_of).collect();
     for hook in hooks.iter().filter(|hook| hook.is_ours()) {
         let (path, host, file) = (hook.program.clone(), hook.host.clone(), hook.file.clone());
-        uses.push(Use { program: known_programs.of(&path, HOOKS), path, file, host, server: None });
+        uses.push(Use {
+            program: known_programs.of(&path, HOOKS),
+            path,
+            file,
+            host,
+            server: None,
+            by_hand: false,
+        });
     }
     let known: BTreeSet<&PathBuf> = ledger.files.iter().map(|file| &file.path).collect();
     let broken = surveyed.hosts.iter().flat_map(|host| {
@@ -56,14 +70,22 @@ pub(super) fn look(project: &Path, ledger: &Ledger) -> Hosts {
             Some(broken(name_of(host.host), &read.file.path, read.document.as_ref().err()?))
         })
     });
-    let broken = broken.collect();
+    let broken = broken.chain(misshapen).collect();
     let codex = surveyed.hosts.iter().filter(|host| host.host == Some(Host::Codex));
     let trusted = codex.flat_map(|host| trusted_of(host, project)).collect();
     Hosts { entries, uses, hooks, trusted, hooks_off, broken }
 }
 
-/// The files of every host that is there, and the hosts that are told to run no hooks.
-fn read(home: PathBuf, project: &Path, ledger: &Ledger) -> (Survey, Vec<(String, String)>) {
+/// What the files say.
+struct Read {
+    survey: Survey,
+    /// Hosts that are told to run no hooks, and by what.
+    off: Vec<(String, String)>,
+    misshapen: Vec<Finding>,
+}
+
+/// The files of every host that is there.
+fn read(home: PathBuf, project: &Path, ledger: &Ledger) -> Read {
     let system = if cfg!(windows) {
         System::Windows
     } else if cfg!(target_os = "macos") {
@@ -86,7 +108,28 @@ fn read(home: PathBuf, project: &Path, ledger: &Ledger) -> (Survey, Vec<(String,
         Some((name_of(host.host).to_owned(), refusal.why))
     });
     let off = off.collect();
-    (all, off)
+    let misshapen = all.hosts.iter().flat_map(|host| misshapen(&modules, &machine, host, project)).collect();
+    Read { survey: all, off, misshapen }
+}
+
+/// Files of a host in which something else stands where hooks belong.
+fn misshapen(
+    modules: &Modules<'_>,
+    machine: &Machine<'_>,
+    host: &HostSurvey,
+    project: &Path,
+) -> Vec<Finding> {
+    let Some(module) = modules.of(host.host) else { return Vec::new() };
+    let changes = [false, true].map(|user| module.hooks(machine, project, user, HOOKS));
+    let mut found: Vec<Finding> = Vec::new();
+    for change in changes.into_iter().flatten() {
+        let HookChange::Appended { file, elements } = change else { continue };
+        let read = host.files.iter().find(|read| read.file.path == file.path && read.bytes.is_some());
+        let Some(Ok(document)) = read.map(|read| read.document.as_ref()) else { continue };
+        let one = hooks::misshapen(name_of(host.host), &file.path, document.value(), &elements);
+        found.extend(one.filter(|one| !found.contains(one)));
+    }
+    found
 }
 
 /// The recorders that a host's files of hooks start.

@@ -37,7 +37,7 @@ pub(super) async fn look(home: &Home) -> Found {
         hub::Origin::Embedded => Origin::Embedded,
     };
     let ahead = tokio::time::timeout(ANSWER, ahead(&destination)).await.ok().flatten();
-    let url = shown(&destination.url);
+    let url = destination.shown();
     let mut client = HubClient::new(&home.dir, destination);
     let asked = tokio::time::timeout(ANSWER, ask(&mut client)).await;
     let (answer, runs) = match asked {
@@ -98,14 +98,4 @@ async fn tools(client: &mut HubClient, runs: &[Value]) -> Tools {
         }
     }
     tools
-}
-
-/// An address without what may be a password in it.
-fn shown(url: &str) -> String {
-    match url.split_once("://") {
-        Some((scheme, rest)) if rest.contains('@') => {
-            format!("{scheme}://…@{}", rest.rsplit('@').next().unwrap_or_default())
-        }
-        _ => url.to_owned(),
-    }
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a program may take to say its version.
-const BUDGET: Duration = Duration::from_secs(2);
+const BUDGET: Duration = Duration::from_secs(5);
 /// Between two looks.
 const POLL: Duration = Duration::from_millis(5);
 /// Bytes that are read of what it says.
@@ -54,6 +54,7 @@ fn look(path: &str, name: &str) -> Program {
     let said = if is_trusted(&place) { version(&place, name) } else { Said::Unknown };
     match said {
         Said::NoProgram => Program::NotExecutable,
+        Said::Nothing => Program::Silent,
         Said::Version(version) if version != super::VERSION => Program::Version(version),
         _ if is_ours(&place, name) => Program::Ours,
         _ => Program::Other,
@@ -118,7 +119,9 @@ enum Said {
     Version(String),
     /// It cannot be started, or is another program than its name says.
     NoProgram,
-    /// It was not asked, or did not answer in time.
+    /// It did not answer in time.
+    Nothing,
+    /// It was not asked, or cannot be started now.
     Unknown,
 }
 
@@ -141,13 +144,21 @@ fn version(place: &Path, name: &str) -> Said {
     let Some(status) = ended else {
         let _ = child.kill();
         let _ = child.wait();
-        return Said::Unknown;
+        return Said::Nothing;
     };
-    let mut said = Vec::new();
-    let read = child.stdout.take().map(|out| out.take(LONGEST).read_to_end(&mut said));
-    if !matches!(read, Some(Ok(_))) {
-        return Said::Unknown;
-    }
+    let Some(out) = child.stdout.take() else { return Said::Unknown };
+    let (to, from) = std::sync::mpsc::channel();
+    // Another program that it has left behind may keep the pipe open for long.
+    std::thread::spawn(move || {
+        let mut said = Vec::new();
+        let read = out.take(LONGEST).read_to_end(&mut said).map(|_| said);
+        let _ = to.send(read);
+    });
+    let said = match from.recv_timeout(until.saturating_duration_since(Instant::now()).max(POLL * 20)) {
+        Ok(Ok(said)) => said,
+        Ok(Err(_)) => return Said::Unknown,
+        Err(_) => return Said::Nothing,
+    };
     let said = String::from_utf8_lossy(&said);
     let mut words = said.split_whitespace();
     let is_it = words.next() == Some(name);
@@ -188,6 +199,9 @@ mod tests {
             (script("echo other 0.1.0").into_bytes(), 0o755, Program::NotExecutable, true),
             (script("echo bir-proxy 0.0.1").into_bytes(), 0o755, Program::Version("0.0.1".into()), true),
             (script("echo bir-proxy 0.0.1").into_bytes(), 0o644, Program::NotExecutable, false),
+            // What it leaves behind keeps the pipe open.
+            (script("sleep 30 & exit 0").into_bytes(), 0o755, Program::Silent, true),
+            (script("exec sleep 30").into_bytes(), 0o755, Program::Silent, true),
             // Anybody may have written that.
             (script("echo bir-proxy 0.0.1").into_bytes(), 0o757, Program::Other, false),
         ] {
