@@ -1,6 +1,6 @@
 //! Evaluating explanations over whole results, without a copy of them.
 //!
-//! An explanation reads results by [`result_key`](crate::witness::result_key). Most read one: they are evaluated as if they belonged to that step, where its result
+//! An explanation reads results by [`result_key`]. Most read one: they are evaluated as if they belonged to that step, where its result
 //! stands. Only what reads several needs them side by side, and those are few.
 
 use crate::walk::replaced;

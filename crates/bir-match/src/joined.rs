@@ -1,6 +1,6 @@
 //! Stretches of several recorded prompts, joined to one that nobody said: what may stand in one prompt by itself, and what makes two of one.
 //!
-//! "give it 2 points at most" was recorded once, and "give [book] 2 points" often. Joined they would be "give [book] 2 points at most", with a
+//! "give it 2 points at most" was recorded once, and "give BOOK 2 points" often. Joined they would be "give BOOK 2 points at most", with a
 //! condition that no parameter holds. So a word that limits or turns round has to be usual where it stands; and a sign that ends a clause has
 //! no words of its own behind it.
 
