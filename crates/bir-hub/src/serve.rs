@@ -56,14 +56,18 @@ async fn listen(config: &Config, embedded: bool) -> Result<(TcpListener, SocketA
     Ok((listener, address))
 }
 
+/// Resolves when somebody asks for the end. Signals are listened to from here on: who reads the file that announces the hub may send one
+/// at once.
 #[cfg(unix)]
-async fn asked_to_end() -> &'static str {
+fn asked_to_end() -> impl Future<Output = &'static str> {
     use tokio::signal::unix::{SignalKind, signal};
     let (term, int) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
-    let (Ok(mut term), Ok(mut int)) = (term, int) else { return std::future::pending().await };
-    tokio::select! {
-        _ = term.recv() => "SIGTERM",
-        _ = int.recv() => "SIGINT",
+    async {
+        let (Ok(mut term), Ok(mut int)) = (term, int) else { return std::future::pending().await };
+        tokio::select! {
+            _ = term.recv() => "SIGTERM",
+            _ = int.recv() => "SIGINT",
+        }
     }
 }
 
