@@ -96,7 +96,7 @@ fn change(candidate: Candidate) -> Change {
 
 /// Reads what changed, and has it change what is held. False: nothing changed.
 async fn renew(state: &State, who: &View, owner: &Arc<Owner>) -> Result<bool, StoreError> {
-    let library = owner.library();
+    let library = owner.holdings();
     let mut position = library.as_ref().and_then(|library| library.position());
     let mut after = position.map(|at| FeedPosition {
         updated_at: at.updated_at.saturating_sub(OVERLAP),

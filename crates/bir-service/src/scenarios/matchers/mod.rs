@@ -104,7 +104,7 @@ impl Owner {
     }
 
     /// What is held; None: nobody has asked yet, or it is not built.
-    fn library(&self) -> Option<Arc<Library>> {
+    fn holdings(&self) -> Option<Arc<Library>> {
         self.ready.borrow().clone()
     }
 
@@ -216,7 +216,7 @@ impl Matchers {
         let mut held: Vec<(Instant, Key, usize)> = owners
             .iter()
             .map(|(key, owner)| {
-                let bytes = owner.library().map_or(0, |library| library.bytes());
+                let bytes = owner.holdings().map_or(0, |library| library.bytes());
                 (owner.work().asked, *key, bytes)
             })
             .collect();
