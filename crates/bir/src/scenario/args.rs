@@ -65,7 +65,7 @@ pub(crate) struct ListArgs {
 
 #[derive(Args)]
 pub(crate) struct ShowArgs {
-    /// The scenario (`scn_…`) or a run that it is calculated from (`run_…`): an id, the beginning of it, or `last`
+    /// The scenario (`scn_UUID`) or a run that it is calculated from (`run_UUID`): an id, the beginning of it, or `last`
     /// for the last run.
     #[arg(value_name = "ID", default_value = "last")]
     pub(crate) id: String,
@@ -82,7 +82,7 @@ pub(crate) struct ShowArgs {
 
 #[derive(Args)]
 pub(crate) struct CalcArgs {
-    /// The run (`run_…`), or a scenario (`scn_…`) with --force: an id, the beginning of it, or `last` for the last run.
+    /// The run (`run_UUID`), or a scenario (`scn_UUID`) with --force: an id, the beginning of it, or `last` for the last run.
     #[arg(value_name = "ID", default_value = "last")]
     pub(crate) id: String,
     /// Again, in its place.
@@ -99,7 +99,7 @@ pub(crate) struct CalcArgs {
 /// A change of a step.
 #[derive(Args)]
 pub(crate) struct ChangeArgs {
-    /// The scenario (`scn_…`) or its run (`run_…`): an id, the beginning of it, or `last` for the last run.
+    /// The scenario (`scn_UUID`) or its run (`run_UUID`): an id, the beginning of it, or `last` for the last run.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// The step, by its number as `show` has it.
@@ -148,7 +148,7 @@ pub(crate) struct EditArgs {
 
 #[derive(Args)]
 pub(crate) struct EditsArgs {
-    /// The scenario (`scn_…`) or its run (`run_…`): an id, the beginning of it, or `last` for the last run.
+    /// The scenario (`scn_UUID`) or its run (`run_UUID`): an id, the beginning of it, or `last` for the last run.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// Print an array of changes.
@@ -158,10 +158,10 @@ pub(crate) struct EditsArgs {
 
 #[derive(Args)]
 pub(crate) struct UndoArgs {
-    /// The scenario (`scn_…`) or its run (`run_…`): an id, the beginning of it, or `last` for the last run.
+    /// The scenario (`scn_UUID`) or its run (`run_UUID`): an id, the beginning of it, or `last` for the last run.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
-    /// This change (`sedit_…`); one that took another back is taken back itself, which redoes.
+    /// This change (`sedit_UUID`); one that took another back is taken back itself, which redoes.
     #[arg(long, value_name = "EDIT", conflicts_with = "step")]
     pub(crate) edit: Option<String>,
     /// The newest change of this step.
@@ -180,7 +180,7 @@ pub(crate) struct UndoArgs {
 
 #[derive(Args)]
 pub(crate) struct ApproveArgs {
-    /// The scenario (`scn_…`) or its run (`run_…`): an id, the beginning of it, or `last` for the last run.
+    /// The scenario (`scn_UUID`) or its run (`run_UUID`): an id, the beginning of it, or `last` for the last run.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// So far, in place of the level that it has: `L0` it steers, `L1` reads run, `L2` writes that are as once when
@@ -197,7 +197,7 @@ pub(crate) struct ApproveArgs {
 
 #[derive(Args)]
 pub(crate) struct ReplayArgs {
-    /// The scenario (`scn_…`) or its run (`run_…`): an id, the beginning of it, or `last` for the last run.
+    /// The scenario (`scn_UUID`) or its run (`run_UUID`): an id, the beginning of it, or `last` for the last run.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// For what would be asked, in quotes; without it, with the values of the recording.
@@ -213,7 +213,7 @@ pub(crate) struct ReplayArgs {
 
 #[derive(Args)]
 pub(crate) struct RmArgs {
-    /// Scenarios (`scn_…`), or runs (`run_…`) that they are calculated from: ids or beginnings of ids.
+    /// Scenarios (`scn_UUID`), or runs (`run_UUID`) that they are calculated from: ids or beginnings of ids.
     #[arg(value_name = "ID", required = true)]
     pub(crate) ids: Vec<String>,
     /// Do not ask.
