@@ -69,14 +69,19 @@ class Watch:
     def _look(self, pid):
         """Whether it belongs to the home; then its command line is noted."""
         try:
+            before = os.readlink(f"/proc/{pid}/exe")
             with open(f"/proc/{pid}/environ", "rb") as f:
                 if self.mark not in f.read().split(b"\0"):
                     return False
             with open(f"/proc/{pid}/cmdline", "rb") as f:
                 argv = [arg.decode("utf8", "replace") for arg in f.read().split(b"\0")[:-1]]
-            program = os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
+            program = os.readlink(f"/proc/{pid}/exe")
         except OSError:
             return False
+        if program != before:
+            # It was executing another program meanwhile: the command line may be its parent's still, and is looked at again.
+            return True
+        program = program.removesuffix(" (deleted)")
         if argv and pid not in self.running:
             with self.lock:
                 self.lines.setdefault((program, *argv), Line(program, argv))
