@@ -70,18 +70,26 @@ fn is_email(piece: &str) -> bool {
     named && host_fits
 }
 
-/// `/etc/hosts`, `./a`, `~/a`, `C:\a`, `src/main.rs`, `notes.md`.
+/// `/etc/hosts`, `./a`, `~/a`, `C:\a`, `src/main.rs`, `notes.md`, `.env`.
 fn is_path(piece: &str) -> bool {
     let plain = piece.chars().all(|c| {
         c.is_alphanumeric() || matches!(c, '/' | '\\' | '.' | '_' | '-' | '~' | ':' | '+' | '@' | '*')
     });
-    if !plain {
+    // With a dash in front it is an option, or a path that is excluded.
+    if !plain || piece.starts_with('-') {
         return false;
     }
     let letters = piece.chars().any(char::is_alphabetic);
     let rooted = ["/", "./", "../", "~/"].iter().any(|root| piece.starts_with(root)) && piece.len() > 2;
     let drive = piece.len() > 3 && piece.as_bytes()[0].is_ascii_alphabetic() && piece[1..].starts_with(":\\");
     if letters && (rooted || drive) {
+        return true;
+    }
+    // `.env`, and not the end of a sentence without a space.
+    let hidden = piece.strip_prefix('.').is_some_and(|name| {
+        name.len() > 1 && name.bytes().all(|b| b.is_ascii_lowercase() || matches!(b, b'_' | b'-'))
+    });
+    if hidden {
         return true;
     }
     let (folder, file) = piece.rsplit_once('/').unwrap_or(("", piece));
@@ -192,6 +200,10 @@ mod tests {
             ("8h30", None),
             ("3.5", None),
             ("word", None),
+            ("-notes.md", None),
+            (".env", Some(Kind::Path)),
+            (".gitignore", Some(Kind::Path)),
+            ("...and", None),
         ] {
             assert_eq!(kind(piece), expected, "{piece}");
         }

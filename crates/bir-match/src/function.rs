@@ -3,6 +3,7 @@
 //!
 //! The list (ISO, of the crate `stop-words`) was not made for this and not with any set in view; that is what it is used for.
 
+use crate::word;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
@@ -47,7 +48,8 @@ pub(crate) fn is_function(word: &str, language: Language) -> bool {
     const STEM: usize = 4;
     let (_, endings) = LANGUAGES[language.0];
     let adverb = |end: &&str| word.strip_suffix(*end).is_some_and(|stem| stem.chars().count() >= STEM);
-    WORDS[language.0].contains(word) || endings.iter().any(adverb)
+    // Of the scripts of Japanese this one writes endings and small words.
+    WORDS[language.0].contains(word) || word::is_hiragana(word) || endings.iter().any(adverb)
 }
 
 #[cfg(test)]

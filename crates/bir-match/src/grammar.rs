@@ -9,10 +9,13 @@
 //! A prompt is explained where it is a chain of such stretches with values between them. Stretches of one recorded prompt may be joined
 //! with those of another of the same family; a stretch that no prompt has shown explains nothing.
 
+use crate::edge;
+use crate::function;
 use crate::known::{Example, Known};
 use crate::lexicon;
+use crate::naming;
 use crate::steps::{Steps, Stretch};
-use crate::value::{Shape, Values};
+use crate::value::{Holds, Shape, Values};
 use crate::way::Way;
 use crate::word::{Word, words};
 use bir_entity::{Clock, Entity, Kind, Vocabulary};
@@ -184,6 +187,24 @@ pub(crate) fn value_key(words: &[Word]) -> u64 {
     words.iter().fold(3, |key, w| w.text.bytes().fold(mix(key, 5), |key, b| mix(key, u64::from(b))))
 }
 
+/// What words of a value hold that others of its sort may not; names of one word hold nothing.
+pub(crate) fn holds(text: &str, words: &[Word], function: impl Fn(usize) -> bool) -> Vec<Holds> {
+    let mut held: Vec<Holds> = Vec::new();
+    for (at, word) in words.iter().enumerate().filter(|_| words.len() > 1) {
+        held.extend(lexicon::classes(&word.text).map(Holds::Class));
+        if function(at) {
+            held.push(Holds::Function);
+        }
+    }
+    for pair in words.windows(2) {
+        let between = text.get(pair[0].span.end..pair[1].span.start).unwrap_or_default();
+        held.extend(between.chars().filter(|c| edge::divides(*c)).map(Holds::Sign));
+    }
+    held.sort_unstable();
+    held.dedup();
+    held
+}
+
 /// Something mentioned that has a type, from a word to a word.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Typed {
@@ -320,6 +341,9 @@ impl Grammar {
         for id in &fixed {
             self.lexis.count(*id, way);
         }
+        let language = function::language(said.words.iter().map(|w| w.text.as_str()));
+        let functions: Vec<bool> =
+            said.words.iter().map(|w| function::is_function(&w.text, language)).collect();
         let mut from = BEGIN;
         let mut next = 0;
         let mut plan = 0;
@@ -351,6 +375,12 @@ impl Grammar {
                 values.learn_joining(way);
             }
             values.learn(key, &inside[start..end], pattern, way);
+            let between = start..end;
+            edge::learn(values, &example.text, &said.words, (start, end), &slot.span, way);
+            let held = holds(&example.text, &said.words[between.clone()], |at| functions[start + at]);
+            let parts = naming::parts(&example.text, &said.words[between]);
+            let made = held.iter().fold(mix(key, parts as u64), |key, hold| mix(key, hold.key()));
+            values.learn_made(made, &held, parts, way);
             for at in (start..end).filter(|at| said.cased && *at > 0) {
                 self.cases.learn(if at == start { 1 } else { 2 }, said.words[at].capital, way);
             }

@@ -3,9 +3,13 @@
 //! "send it to Ann only if she is in" reads as a value "Ann only if she is in" unless something says no. Fixed words need no guard: they
 //! are all known. A value that was recorded as it stands needs none either, but where it only points at an earlier turn.
 
+use crate::edge;
 use crate::grammar::Grammar;
 use crate::lexicon::{self, Class};
+use crate::naming;
 use crate::parse::{Asked, Filled};
+use crate::value::Holds;
+use crate::word::Word;
 
 /// Why a value is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,6 +30,10 @@ pub enum Veto {
     Empty,
     /// A sign divides it.
     Divided,
+    /// A sign stands at its edge that no recorded value has there.
+    Edge,
+    /// It names more things than any recorded value.
+    Several,
     /// A word stands in it that names nothing ("several", "hers"), and that values of its sort do not have.
     Function,
     /// A unit or a number in words stands in it, and values of its sort have none.
@@ -70,11 +78,18 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Opti
     let classes = &asked.classes[filled.from..filled.to];
     let values = &grammar.values[filled.sort as usize];
     let times = values.times(asked.key(filled.from, filled.to));
+    if edge::extent(grammar, asked, filled).is_none() {
+        return Some(Veto::Edge);
+    }
     if classes.iter().all(|c| c.contains(&Class::Reference)) && times < POINTING {
         return Some(Veto::Word(Class::Reference));
     }
     // "not" was a value once: by mistake, or in another sense.
-    let named = |at: usize| !classes[at - filled.from].is_empty() || asked.is_function(at);
+    let named = |at: usize| {
+        // "Go" and "C" are names where they are written as names.
+        let name = asked.is_capital(at) && values.written_so();
+        !classes[at - filled.from].is_empty() || (asked.is_function(at) && !name)
+    };
     let functions = (filled.from..filled.to).all(named);
     if functions && times < POINTING && !asked.in_quotes(filled) {
         return Some(Veto::Function);
@@ -118,6 +133,14 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Opti
     // A capital in the middle of a prompt begins a title.
     let harmless = |at: usize| lexicon::is_harmless(&words[at].text) && !lexicon::opens(&words[at].text);
     let titled = titled(grammar, asked, filled);
+    let held = |what: Holds| values.holding(what) >= LICENSED;
+    let sign = |pair: &[Word]| {
+        let between = asked.prompt.get(pair[0].span.end..pair[1].span.start).unwrap_or_default();
+        between.chars().any(|c| edge::divides(c) && !held(Holds::Sign(c)))
+    };
+    if words.windows(2).any(sign) {
+        return Some(Veto::Divided);
+    }
     // "several Ann Lee", "Bonn only": what is written small beside a name is no part of it.
     if asked.said.cased && !titled && words.iter().any(|w| w.capital) && !words[0].text.starts_with(is_digit)
     {
@@ -125,8 +148,33 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Opti
     }
     for at in 0..words.len() {
         let inside = at > 0 || (filled.from > 0 && words[0].capital);
-        if harmless(at) || (titled && words.len() > 1 && inside) {
+        // What stands between the capitals of a name belongs to it, where recorded values have such words.
+        if harmless(at)
+            || (naming::is_particle(&words[at].text) && (titled || !asked.is_function(filled.from + at)))
+        {
             continue;
+        }
+        if titled && inside {
+            // "NOT" in a name of other letters is said loud.
+            let loud = |w: &Word| {
+                w.text.len() > 1
+                    && asked.prompt.get(w.span.clone()).is_some_and(|t| !t.chars().any(char::is_lowercase))
+            };
+            let loud = loud(&words[at]) && !words.iter().filter(|w| w.capital).all(loud);
+            let strange = classes[at].iter().find(|class| {
+                // "Budapest" is no superlative.
+                let named = words[at].capital
+                    && **class == Class::Superlative
+                    && !lexicon::is_listed(&words[at].text);
+                !named && (loud || !held(Holds::Class(**class)))
+            });
+            match strange {
+                Some(class) => return Some(Veto::Word(*class)),
+                None if words.len() > 1 && asked.is_function(filled.from + at) && !held(Holds::Function) => {
+                    return Some(Veto::Function);
+                }
+                None => continue,
+            }
         }
         let with = values.with_word(asked.inside[filled.from + at]);
         let usual = f64::from(with) >= values.distinct() * USUAL && with >= USUAL_TIMES;
@@ -148,6 +196,9 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Opti
                 return Some(Veto::Unit);
             }
         }
+    }
+    if naming::parts(asked.prompt, words) > values.most_parts() {
+        return Some(Veto::Several);
     }
     if extends(grammar, asked, filled, titled) {
         return Some(Veto::Extends);
@@ -183,7 +234,8 @@ fn extends(grammar: &Grammar, asked: &Asked<'_>, filled: Filled, titled: bool) -
     };
     let recorded = |from: usize, to: usize| values.times(asked.key(from, to)) > 0;
     (filled.from + 1..filled.to).any(|at| {
-        (recorded(filled.from, at) && strange(at..filled.to))
+        (recorded(filled.from, at) && recorded(at, filled.to))
+            || (recorded(filled.from, at) && strange(at..filled.to))
             || (recorded(at, filled.to) && strange(filled.from..at))
     })
 }
@@ -247,7 +299,7 @@ fn titled(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> bool {
     let joins = |at: usize| {
         let word = words[at].text.as_str();
         let adds = (joining && lexicon::joins(word)) || word == "&";
-        word == "of" || lexicon::is_harmless(word) || (adds && word != "or")
+        naming::is_particle(word) || lexicon::is_harmless(word) || (adds && word != "or")
     };
     let name = |at: usize| words[at].capital || (words[at].marked && at > 0 && words[at - 1].capital);
     asked.said.cased

@@ -16,12 +16,14 @@
 #![forbid(unsafe_code)]
 
 pub mod decide;
+mod edge;
 mod function;
 mod grammar;
 mod guard;
 mod joined;
 mod known;
 pub mod lexicon;
+mod naming;
 mod nominate;
 mod parse;
 mod roles;
@@ -301,7 +303,7 @@ impl Matcher {
         if answer.veto.is_none() && said.typed(&entities).iter().any(across) {
             answer.veto = Some(Veto::Typed);
         }
-        self.explain(prompt, &said, &entities, &best, &mut answer);
+        self.explain(&asked, &entities, &best, &mut answer);
         answer
     }
 
@@ -315,12 +317,12 @@ impl Matcher {
     /// Fills the answer from a reading.
     fn explain(
         &self,
-        prompt: &str,
-        said: &Said,
+        asked: &parse::Asked<'_>,
         entities: &[Entity],
         best: &parse::Reading,
         answer: &mut Answer,
     ) {
+        let said = asked.said;
         let Some(plans) = self.grammar.families[best.family].plans.get(&best.plan) else { return };
         let template =
             |scenario: usize| self.grammar.templates.get(&grammar::mix(best.template, scenario as u64));
@@ -354,21 +356,20 @@ impl Matcher {
             (false, true, _) => Difference::Joined,
             (false, false, _) => Difference::Loose,
         });
-        self.read(prompt, said, entities, best, known, template, answer);
+        self.read(asked, entities, best, known, template, answer);
     }
 
     /// Reads the values. Parameters of one sort are told apart by where a recorded prompt of the very words has them, and by nothing else.
-    #[expect(clippy::too_many_arguments, reason = "what a reading consists of")]
     fn read(
         &self,
-        prompt: &str,
-        said: &Said,
+        asked: &parse::Asked<'_>,
         entities: &[Entity],
         best: &parse::Reading,
         known: &Known,
         template: Option<&grammar::Template>,
         answer: &mut Answer,
     ) {
+        let (prompt, said) = (asked.prompt, asked.said);
         let mut taken: Vec<usize> = Vec::new();
         let order = template.and_then(|t| t.places());
         for (number, filled) in best.values.iter().enumerate() {
@@ -378,8 +379,8 @@ impl Matcher {
             let (first, only) = (places.next(), places.next().is_none());
             let Some(place) = order.and_then(|o| o.get(number)).copied().or(first) else { continue };
             taken.push(place);
-            let span =
-                whole_span(prompt, said.words[filled.from].span.start..said.words[filled.to - 1].span.end);
+            let words = said.words[filled.from].span.start..said.words[filled.to - 1].span.end;
+            let span = edge::extent(&self.grammar, asked, *filled).unwrap_or(words);
             let value = value(prompt, &span, &known.places[place].reading, entities)
                 .filter(|_| only || order.is_some());
             // What is said twice has to be the same both times.
@@ -403,15 +404,6 @@ fn fixed<'a>(words: &'a [word::Word], example: &'a Example) -> impl Iterator<Ite
     let inside =
         |w: &word::Word| example.slots.iter().any(|s| s.span.start < w.span.end && w.span.start < s.span.end);
     words.iter().filter(move |w| !inside(w)).map(|w| w.text.as_str())
-}
-
-/// The bytes of words, with the point behind an abbreviation ("p.m.").
-fn whole_span(prompt: &str, span: Range<usize>) -> Range<usize> {
-    let words = &prompt[span.clone()];
-    let mut last = words.chars().rev();
-    let short =
-        last.next().is_some_and(char::is_alphabetic) && last.find(|c| !c.is_whitespace()) == Some('.');
-    if short && prompt[span.end..].starts_with('.') { span.start..span.end + 1 } else { span }
 }
 
 /// The value of words: they themselves, or the normal form of the one entity of its kind that stands on them.

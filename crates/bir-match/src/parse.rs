@@ -74,7 +74,9 @@ struct Trail {
 /// What is known of the asked prompt.
 pub(crate) struct Asked<'a> {
     pub(crate) said: &'a Said,
-    prompt: &'a str,
+    pub(crate) prompt: &'a str,
+    /// Addresses, paths and ids, with their signs.
+    pieces: Vec<std::ops::Range<usize>>,
     typed: Vec<Typed>,
     /// Words in quotes, from and to.
     quoted: Vec<(usize, usize)>,
@@ -107,11 +109,14 @@ impl<'a> Asked<'a> {
         let typed = said.typed(entities);
         let language = function::language(said.words.iter().map(|w| w.text.as_str()));
         let functions = said.words.iter().map(|w| function::is_function(&w.text, language)).collect();
+        let is_piece = |e: &&Entity| matches!(e.kind, Kind::Path | Kind::Url | Kind::Email | Kind::Id);
+        let pieces = entities.iter().filter(is_piece).map(|e| e.span.clone()).collect();
         let quoted =
             entities.iter().filter(|e| e.kind == Kind::Quoted).map(|e| said.range(&e.span)).collect();
         let mut asked = Self {
             said,
             prompt,
+            pieces,
             typed,
             quoted,
             classes,
@@ -178,6 +183,11 @@ impl<'a> Asked<'a> {
         self.functions[at]
     }
 
+    /// The word is written with a capital that does not come from its place.
+    pub(crate) fn is_capital(&self, at: usize) -> bool {
+        self.said.cased && at > 0 && self.said.words[at].capital
+    }
+
     /// The word is a unit or a number: behind a number it makes an amount, or it is one.
     pub(crate) fn is_measure(&self, at: usize) -> bool {
         let text = self.said.words[at].text.as_str();
@@ -195,6 +205,11 @@ impl<'a> Asked<'a> {
     /// All of it is one mention of a type.
     pub(crate) fn is_typed(&self, filled: Filled) -> bool {
         self.typed.iter().any(|t| t.from == filled.from && t.to == filled.to)
+    }
+
+    /// The path, address or id that these words are all of.
+    pub(crate) fn piece(&self, filled: Filled) -> Option<&std::ops::Range<usize>> {
+        self.pieces.iter().find(|p| self.said.range(p) == (filled.from, filled.to))
     }
 
     /// A quotation holds these words and nothing else.

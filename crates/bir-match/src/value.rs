@@ -3,11 +3,33 @@
 //! A sort with few values that come again and again is closed: a new one is unlikely. One whose every value was new is open. In between
 //! the share of values that were seen once says how likely a new one is.
 
+use crate::lexicon::Class;
 use crate::way::Way;
 use std::collections::{BTreeMap, HashMap};
 
 /// What an unknown word weighs: one of a hundred thousand.
 pub(crate) const UNKNOWN: f64 = 1e-5;
+
+/// Something that is usual in values of some sorts, and a warning in those of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Holds {
+    /// A word of the class.
+    Class(Class),
+    /// A word that names nothing.
+    Function,
+    /// A sign between its words.
+    Sign(char),
+}
+
+impl Holds {
+    pub(crate) fn key(self) -> u64 {
+        match self {
+            Self::Class(class) => class as u64,
+            Self::Function => 100,
+            Self::Sign(sign) => 200 + u64::from(u32::from(sign)),
+        }
+    }
+}
 
 /// What the values of one sort look like. Everything is a count, so that what is forgotten leaves nothing behind.
 #[derive(Debug, Default)]
@@ -26,6 +48,14 @@ pub(crate) struct Values {
     lengths: BTreeMap<usize, u32>,
     /// How many hold a word that joins ("in", "and") between others.
     joining: u32,
+    /// How different values are delimited, and which signs stand in them: keys of [`crate::edge`].
+    edges: HashMap<u64, u32>,
+    /// How often each value was recorded, as it is written.
+    made: HashMap<u64, u32>,
+    /// How many different values hold a word of each class.
+    holds: HashMap<Holds, u32>,
+    /// How many things values name.
+    parts: BTreeMap<usize, u32>,
     /// In small letters and with a capital, in prompts with capitals.
     written: [u32; 2],
 }
@@ -73,6 +103,38 @@ impl Values {
         self.seen.len() as f64
     }
 
+    /// Learns a sign at the edge of a value.
+    pub(crate) fn learn_edge(&mut self, key: u64, way: Way) {
+        way.entry(&mut self.edges, key);
+    }
+
+    /// How often a sign was at the edge of a value.
+    pub(crate) fn edge(&self, key: u64) -> u32 {
+        self.edges.get(&key).copied().unwrap_or(0)
+    }
+
+    /// Learns what a value holds, and how many things it names. Where it was recorded before, it counts no more.
+    pub(crate) fn learn_made(&mut self, key: u64, holds: &[Holds], parts: usize, way: Way) {
+        let (before, now) = way.entry(&mut self.made, key);
+        if before.min(now) == 0 && before != now {
+            for hold in holds {
+                way.entry(&mut self.holds, *hold);
+            }
+            way.count(self.parts.entry(parts).or_default());
+            self.parts.retain(|_, n| *n > 0);
+        }
+    }
+
+    /// How many different values hold that.
+    pub(crate) fn holding(&self, what: Holds) -> u32 {
+        self.holds.get(&what).copied().unwrap_or(0)
+    }
+
+    /// The most things that a value names.
+    pub(crate) fn most_parts(&self) -> usize {
+        self.parts.last_key_value().map_or(0, |(parts, _)| *parts)
+    }
+
     /// Learns how a value is written.
     pub(crate) fn learn_case(&mut self, capital: bool, way: Way) {
         way.count(&mut self.written[usize::from(capital)]);
@@ -92,6 +154,11 @@ impl Values {
     pub(crate) fn written(&self) -> bool {
         let [small, large] = self.written;
         large >= 8 && large >= small * 9
+    }
+
+    /// No value is written in small letters, where prompts have capitals.
+    pub(crate) fn written_so(&self) -> bool {
+        self.written[0] == 0 && self.written[1] > 0
     }
 
     /// How many values have this pattern.

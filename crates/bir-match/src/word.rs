@@ -60,15 +60,54 @@ pub fn words(text: &str) -> Vec<Word> {
             at += c.len_utf8();
             continue;
         }
-        let digit = c.is_ascii_digit();
-        let length = text[at..]
-            .find(|c: char| !is_letter(c) || c.is_ascii_digit() != digit)
-            .unwrap_or(text.len() - at);
+        let script = script(c);
+        let length = match script {
+            // Each sign of these is a word as far as anybody can tell without a dictionary.
+            Script::Han => c.len_utf8(),
+            _ => text[at..]
+                .find(|c: char| !is_letter(c) || self::script(c) != script)
+                .unwrap_or(text.len() - at),
+        };
         let span = at..at + length;
         at = span.end;
         push(text, span, std::mem::take(&mut sign), &mut found);
     }
     found
+}
+
+/// What a run of letters consists of; where it changes a word ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Script {
+    Digits,
+    Han,
+    Hiragana,
+    Katakana,
+    Other,
+}
+
+fn script(c: char) -> Script {
+    match c {
+        '0'..='9' => Script::Digits,
+        '々'
+        | '〆'
+        | '\u{3400}'..='\u{4dbf}'
+        | '\u{4e00}'..='\u{9fff}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{3ffff}' => Script::Han,
+        '\u{3041}'..='\u{309f}' => Script::Hiragana,
+        '\u{30a1}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{ff66}'..='\u{ff9f}' => Script::Katakana,
+        _ => Script::Other,
+    }
+}
+
+/// A sign of a script that is written without spaces between words.
+pub(crate) fn is_unspaced(c: char) -> bool {
+    matches!(script(c), Script::Han | Script::Hiragana | Script::Katakana)
+}
+
+/// A word in the script of endings and small words.
+pub(crate) fn is_hiragana(word: &str) -> bool {
+    word.chars().all(|c| script(c) == Script::Hiragana)
 }
 
 fn is_letter(c: char) -> bool {
@@ -155,6 +194,7 @@ mod tests {
         assert_eq!(texts("8:30pm R&B"), "8 30 pm r & b");
         assert_eq!(texts("6 % - at -5, 2024-11-15 x-9"), "6 % at - 5 2024 11 15 x 9");
         assert_eq!(texts(" \u{0} ,. "), "");
+        assert_eq!(texts("東京ではないカフェ5番"), "東 京 ではない カフェ 5 番");
         let found = words("Hi, Bob");
         assert!(found[1].after_sign && found[1].marked && !found[0].after_sign);
     }

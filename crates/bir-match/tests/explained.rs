@@ -2,59 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use bir_entity::{Clock, Kind, Vocabulary};
+mod common;
+
+use bir_entity::Vocabulary;
 use bir_match::decide::READS;
-use bir_match::{Decision, Evidence, Example, Known, Matcher, Place, Slot, Veto};
+use bir_match::{Decision, Evidence, Known, Matcher, Veto};
 use bir_plan::param::{Param, Reading, Role};
+use common::{clock, executes, scenario};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-
-fn clock() -> Clock {
-    Clock { now: "2026-11-30T10:00[Europe/Berlin]".parse().unwrap() }
-}
-
-/// Name, kind, and bytes of a parameter.
-type Marked = (String, Option<Kind>, std::ops::Range<usize>);
-
-/// A prompt with its parameters in brackets, `[name=words]`; a name with a kind behind a colon is read in its normal form.
-fn marked(text: &str) -> (String, Vec<Marked>) {
-    let (mut plain, mut found, mut rest) = (String::new(), Vec::new(), text);
-    while let Some(open) = rest.find('[') {
-        plain += &rest[..open];
-        let close = rest.find(']').unwrap();
-        let (name, words) = rest[open + 1..close].split_once('=').unwrap();
-        let (name, kind) = name.split_once(':').map_or((name, None), |(n, k)| (n, Some(k)));
-        let kind = kind.map(|k| serde_json::from_value(json!(k)).unwrap());
-        found.push((name.to_owned(), kind, plain.len()..plain.len() + words.len()));
-        plain += words;
-        rest = &rest[close + 1..];
-    }
-    (plain + rest, found)
-}
-
-fn scenario(id: &str, prompts: &[&str]) -> Known {
-    let mut known =
-        Known { id: id.to_owned(), family: id.to_owned(), places: Vec::new(), examples: Vec::new() };
-    for prompt in prompts {
-        let (text, found) = marked(prompt);
-        let mut slots = Vec::new();
-        for (name, kind, span) in found {
-            let place = known.places.iter().position(|p| p.name == name).unwrap_or_else(|| {
-                known.places.push(Place {
-                    name: name.clone(),
-                    sort: name,
-                    reading: kind.map_or(Reading::Text, Reading::Normal),
-                    role: Role::Target,
-                    sample: Value::Null,
-                });
-                known.places.len() - 1
-            });
-            slots.push(Slot { span, place });
-        }
-        known.examples.push(Example { text, slots });
-    }
-    known
-}
 
 /// A handful of tasks, each recorded a few times.
 fn recorded() -> Matcher {
@@ -82,15 +38,6 @@ fn recorded() -> Matcher {
         ],
         &clock(),
     )
-}
-
-fn executes(matcher: &Matcher, prompt: &str) -> Option<Vec<(String, Value)>> {
-    let answer = matcher.ask(prompt, &clock(), &Vocabulary::default());
-    let decision = answer.decide(READS, Evidence::default());
-    let known = &matcher.known()[answer.scenario?];
-    (decision == Decision::Execute).then(|| {
-        answer.values.iter().map(|g| (known.places[g.place].name.clone(), g.value.clone())).collect()
-    })
 }
 
 #[test]
