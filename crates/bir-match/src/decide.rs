@@ -8,6 +8,8 @@ use crate::Answer;
 /// How a prompt differs from what was recorded, the worst of its differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Difference {
+    /// In nothing: it was recorded word for word.
+    Verbatim,
     /// In words that may be there or not.
     Same,
     /// In values, each of which was recorded before.
@@ -60,6 +62,8 @@ impl Difference {
     /// a wrong value both count.
     pub fn prior(self) -> Evidence {
         let (wrong, of) = match self {
+            // Asked again, each of the recorded prompts of the four sets.
+            Self::Verbatim => (0, 13_000),
             Self::Same => (3, 606),
             Self::Known => (3, 1098),
             Self::Values => (8, 488),
@@ -72,7 +76,7 @@ impl Difference {
     /// How likely a reading has to be, where its rarest stretch was shown so often; None: never likely enough.
     fn sure(self, shown: u32) -> Option<f64> {
         match (self, shown) {
-            (Self::Same, _) => Some(0.9),
+            (Self::Verbatim | Self::Same, _) => Some(0.9),
             (Self::Known, 1..) => Some(0.9),
             (Self::Values, OFTEN..) => Some(0.999),
             (Self::Values, 1..) => Some(0.9999),
@@ -95,7 +99,7 @@ impl Answer {
         else {
             return Decision::Decline;
         };
-        let telling = difference == Difference::Same || self.doubt <= DOUBT || self.weight >= TELLING;
+        let telling = difference <= Difference::Same || self.doubt <= DOUBT || self.weight >= TELLING;
         let sure = difference.sure(self.shown).is_some_and(|sure| self.confidence > sure);
         let whole = self.missing.is_empty();
         if whole && telling && sure && self.bound(outcomes) <= limit {

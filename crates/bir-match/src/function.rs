@@ -33,6 +33,12 @@ static WORDS: LazyLock<Vec<HashSet<&'static str>>> = LazyLock::new(|| {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Language(usize);
 
+impl Language {
+    pub(crate) fn is_english(self) -> bool {
+        self.0 == 0
+    }
+}
+
 /// The language that most of the words are stop words of; English where none is.
 pub(crate) fn language<'a>(words: impl Iterator<Item = &'a str> + Clone) -> Language {
     /// More words than that do not tell more.

@@ -224,6 +224,11 @@ pub(crate) fn pattern(
     to: usize,
 ) -> Option<u64> {
     let first = typed.partition_point(|t| t.from < from);
+    // "75" of "75 euros", whose unit is no part of the value.
+    if let Some(amount) = typed.get(first).filter(|t| t.from == from && t.to == to + 1 && t.digits) {
+        let measured = matches!(amount.kind, Kind::Money | Kind::Quantity | Kind::Duration);
+        return (measured && to == from + 1).then(|| mix(23, amount.kind as u64));
+    }
     let mut rest = typed[first..].iter().take_while(|t| t.to <= to).peekable();
     rest.peek()?;
     let (mut key, mut at) = (21, from);
@@ -297,6 +302,12 @@ impl Said {
         typed.filter(|t| t.from < t.to).collect()
     }
 
+    /// Bytes begin or end inside of a word.
+    fn cuts(&self, span: &std::ops::Range<usize>) -> bool {
+        let (from, to) = self.range(span);
+        self.words[from..to].iter().any(|w| w.span.start < span.start || w.span.end > span.end)
+    }
+
     /// The words inside bytes.
     pub(crate) fn range(&self, span: &std::ops::Range<usize>) -> (usize, usize) {
         let from = self.words.partition_point(|w| w.span.end <= span.start);
@@ -332,6 +343,10 @@ impl Grammar {
             self.families.resize_with(family + 1, Family::default);
         }
         let said = Said::new(&example.text);
+        // A value that is a part of a word ("東京" where it cannot be told from what follows) is known word for word alone.
+        if example.slots.iter().any(|slot| said.cuts(&slot.span)) {
+            return;
+        }
         let typed = said.typed(&bir_entity::find(&example.text, clock, &Vocabulary::default()));
         let inner = |w: &Word| {
             if w.text.bytes().all(|b| b.is_ascii_digit()) { DIGITS.to_owned() } else { w.text.clone() }

@@ -88,7 +88,11 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Opti
     let named = |at: usize| {
         // "Go" and "C" are names where they are written as names.
         let name = asked.is_capital(at) && values.written_so();
-        !classes[at - filled.from].is_empty() || (asked.is_function(at) && !name)
+        let text = &words[at - filled.from].text;
+        // "Budapest" only ends like a superlative.
+        let class =
+            !classes[at - filled.from].is_empty() && (lexicon::is_listed(text) || !asked.is_capital(at));
+        class || (asked.is_function(at) && !name)
     };
     let functions = (filled.from..filled.to).all(named);
     if functions && times < POINTING && !asked.in_quotes(filled) {
@@ -133,6 +137,9 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Opti
     // A capital in the middle of a prompt begins a title.
     let harmless = |at: usize| lexicon::is_harmless(&words[at].text) && !lexicon::opens(&words[at].text);
     let titled = titled(grammar, asked, filled);
+    // "New" of "New York".
+    let begins_name =
+        |at: usize| naming::begins(&words[at].text) && words.get(at + 1).is_some_and(|w| w.capital);
     let held = |what: Holds| values.holding(what) >= LICENSED;
     let sign = |pair: &[Word]| {
         let between = asked.prompt.get(pair[0].span.end..pair[1].span.start).unwrap_or_default();
@@ -149,9 +156,9 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Opti
     for at in 0..words.len() {
         let inside = at > 0 || (filled.from > 0 && words[0].capital);
         // What stands between the capitals of a name belongs to it, where recorded values have such words.
-        if harmless(at)
-            || (naming::is_particle(&words[at].text) && (titled || !asked.is_function(filled.from + at)))
-        {
+        let within = at > 0 && at + 1 < words.len();
+        let foreign = within && asked.language.is_english() && naming::is_foreign(&words[at].text);
+        if harmless(at) || foreign || (titled && naming::is_particle(&words[at].text)) {
             continue;
         }
         if titled && inside {
@@ -170,7 +177,11 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Opti
             });
             match strange {
                 Some(class) => return Some(Veto::Word(*class)),
-                None if words.len() > 1 && asked.is_function(filled.from + at) && !held(Holds::Function) => {
+                None if words.len() > 1
+                    && !begins_name(at)
+                    && asked.is_function(filled.from + at)
+                    && !held(Holds::Function) =>
+                {
                     return Some(Veto::Function);
                 }
                 None => continue,

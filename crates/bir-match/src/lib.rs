@@ -29,6 +29,7 @@ mod parse;
 mod roles;
 mod steps;
 mod value;
+mod verbatim;
 mod way;
 pub mod word;
 
@@ -99,6 +100,8 @@ pub struct Matcher {
     index: nominate::Index,
     /// Number of a prompt to scenario and example.
     prompts: Vec<(usize, usize)>,
+    /// The prompts by their text.
+    texts: verbatim::Texts,
     /// The numbers of the prompts of each scenario, in their order.
     indexed: Vec<Vec<usize>>,
     /// Places of scenarios that were removed.
@@ -137,6 +140,7 @@ impl Matcher {
             grammar: Grammar::new(),
             index: nominate::Index::default(),
             prompts: Vec::new(),
+            texts: verbatim::Texts::default(),
             indexed: Vec::new(),
             free: Vec::new(),
             clock: clock.clone(),
@@ -185,6 +189,7 @@ impl Matcher {
         let words = word::words(&removed.text);
         let number = self.indexed[scenario].remove(example);
         self.index.remove(number, fixed(&words, &removed));
+        self.texts.remove(&removed.text, number);
         self.known[scenario].examples.remove(example);
         for (at, number) in self.indexed[scenario].iter().enumerate().skip(example) {
             self.prompts[*number] = (scenario, at);
@@ -207,6 +212,7 @@ impl Matcher {
     fn learn(&mut self, scenario: usize, example: Example) {
         let words = word::words(&example.text);
         let number = self.index.add(fixed(&words, &example));
+        self.texts.add(&example.text, number);
         let known = &mut self.known[scenario];
         self.grammar.learn(scenario, known, self.families[scenario], &example, &self.clock, Way::Learn);
         let place = (scenario, known.examples.len());
@@ -271,6 +277,14 @@ impl Matcher {
             }
         }
         let entities = bir_entity::find(prompt, clock, vocabulary);
+        if let Some((scenario, slots)) = self.verbatim(prompt) {
+            answer.scenario = Some(scenario);
+            answer.difference = Some(Difference::Verbatim);
+            (answer.confidence, answer.doubt) = (1.0, 0.0);
+            answer.shown = u32::try_from(self.texts.of(prompt).len()).unwrap_or(u32::MAX);
+            verbatim::read(&self.known[scenario], slots, prompt, &entities, &mut answer);
+            return answer;
+        }
         let mut asked = parse::Asked::new(&self.grammar, &said, prompt, &entities, clock);
         let mut readings: Vec<parse::Reading> =
             families.iter().flat_map(|f| parse::parse(&self.grammar, *f, &mut asked, true)).collect();
@@ -305,6 +319,18 @@ impl Matcher {
         }
         self.explain(&asked, &entities, &best, &mut answer);
         answer
+    }
+
+    /// The one scenario that has the very prompt, and where its values stand.
+    fn verbatim(&self, prompt: &str) -> Option<(usize, Vec<Slot>)> {
+        let recorded = self.texts.of(prompt);
+        let (scenario, _) = *self.prompts.get(*recorded.first()?)?;
+        let of = |number: &usize| self.prompts.get(*number).filter(|(s, _)| *s == scenario).map(|(_, e)| *e);
+        let examples: Vec<usize> = recorded.iter().map(of).collect::<Option<_>>()?;
+        let known = &self.known[scenario];
+        let texts = examples.iter().filter_map(|at| known.examples.get(*at));
+        let slots = verbatim::slots(texts.map(|e| (e.text.as_str(), e.slots.as_slice())), prompt)?;
+        Some((scenario, slots))
     }
 
     /// A recorded prompt has the very words between the values.
@@ -413,7 +439,8 @@ fn value(prompt: &str, span: &Range<usize>, reading: &param::Reading, entities: 
         param::Reading::Normal(kind) => {
             let inside = |e: &&Entity| e.kind == *kind && e.span.start < span.end && span.start < e.span.end;
             let mut found = entities.iter().filter(inside);
-            let (one, none) = (found.next()?, found.next());
+            let Some(one) = found.next() else { return measured(prompt, span, *kind, entities) };
+            let none = found.next();
             // Quotes and currency signs may stand outside of the words; letters may not.
             let rest =
                 |range: Range<usize>| prompt.get(range).is_none_or(|t| !t.chars().any(char::is_alphanumeric));
@@ -422,4 +449,24 @@ fn value(prompt: &str, span: &Range<usize>, reading: &param::Reading, entities: 
             (none.is_none() && (whole || matches!(kind, Kind::Word))).then(|| one.normal.clone())
         }
     }
+}
+
+/// The number of an amount whose unit stands behind the words: "91" of "91 euros".
+fn measured(prompt: &str, span: &Range<usize>, kind: Kind, entities: &[Entity]) -> Option<Value> {
+    let text = prompt.get(span.clone())?;
+    let one = entities.iter().find(|e| {
+        matches!(e.kind, Kind::Money | Kind::Quantity) && e.span.start == span.start && e.span.end > span.end
+    })?;
+    // "5 thousand euros" are not 5.
+    let number = one.normal.get("number")?;
+    let digits = text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '-' | '\'' | '−'));
+    let unit = prompt.get(span.end..one.span.end)?.trim();
+    (kind == Kind::Number && digits && is_one_word(unit)).then(|| number.clone())
+}
+
+/// One word or sign without a digit, and no word of a number.
+fn is_one_word(text: &str) -> bool {
+    !text.is_empty()
+        && !text.contains(|c: char| c.is_whitespace() || c.is_ascii_digit())
+        && (text.chars().all(char::is_alphabetic) || text.chars().count() == 1)
 }

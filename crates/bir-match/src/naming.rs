@@ -23,6 +23,17 @@ pub(crate) fn is_particle(word: &str) -> bool {
     PARTICLES.contains(&word)
 }
 
+/// One that is no word of English, so that in an English prompt it can only be part of a name.
+pub(crate) fn is_foreign(word: &str) -> bool {
+    is_particle(word)
+        && !matches!(word, "of" | "do" | "den" | "ten" | "bin" | "les" | "y" | "al" | "la" | "el")
+}
+
+/// A word that begins a name, and is none by itself.
+pub(crate) fn begins(word: &str) -> bool {
+    BEGIN.contains(&word)
+}
+
 /// How many things words name at most; `text` is what they stand in.
 pub(crate) fn parts(text: &str, words: &[Word]) -> usize {
     let joins = |w: &Word| is_particle(&w.text) || lexicon::is_harmless(&w.text);
@@ -31,7 +42,7 @@ pub(crate) fn parts(text: &str, words: &[Word]) -> usize {
         let glued = !between.is_empty() && between.chars().all(|c| matches!(c, '-' | '\'' | '’' | '‐' | '‑'));
         let unspaced = between.is_empty() && pair.iter().any(|w| w.text.chars().all(word::is_unspaced));
         let digits = pair.iter().any(|w| w.text.bytes().all(|b| b.is_ascii_digit()));
-        let begins = BEGIN.contains(&pair[0].text.as_str());
+        let begins = begins(&pair[0].text);
         pair.iter().any(joins) || glued || unspaced || begins || digits
     };
     words.windows(2).filter(|pair| !goes_on(pair)).count() + usize::from(!words.is_empty())

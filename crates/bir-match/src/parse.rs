@@ -88,6 +88,8 @@ pub(crate) struct Asked<'a> {
     before: Vec<f64>,
     /// Which words name nothing.
     functions: Vec<bool>,
+    /// Its language, as far as small words tell.
+    pub(crate) language: function::Language,
     /// The keys of stretches of words as values.
     keys: RefCell<HashMap<(usize, usize), u64>>,
     clock: &'a Clock,
@@ -125,6 +127,7 @@ impl<'a> Asked<'a> {
             values: HashMap::new(),
             before: Vec::new(),
             functions,
+            language,
             keys: RefCell::default(),
             clock,
             measures: RefCell::default(),

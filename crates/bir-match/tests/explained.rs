@@ -5,8 +5,8 @@
 mod common;
 
 use bir_entity::Vocabulary;
-use bir_match::decide::READS;
-use bir_match::{Decision, Evidence, Known, Matcher, Veto};
+use bir_match::decide::{READS, WRITES};
+use bir_match::{Decision, Difference, Evidence, Known, Matcher, Veto};
 use bir_plan::param::{Param, Reading, Role};
 use common::{clock, executes, scenario};
 use proptest::prelude::*;
@@ -237,6 +237,79 @@ fn two_scenarios_that_say_the_same_are_not_told_apart() {
     two.id = "b".to_owned();
     let matcher = Matcher::new(vec![one, two], &clock());
     assert_eq!(executes(&matcher, "Restart the service billing on the first cluster now"), None);
+}
+
+#[test]
+fn a_recorded_prompt_asks_for_what_it_asked() {
+    let prompts = [
+        "show the newest issue of [repo=newest] and the newest of [other=it]",
+        "Rename [a=the] to [b=not]",
+        "do it again for [who=her] and [other=him]",
+        "東京[city=の天]気を教えて",
+        "Book [n:number=75] euros worth of [what=only the best] until [day:date=tomorrow]",
+    ];
+    for prompt in prompts {
+        let known = scenario("task", &[prompt]);
+        let (text, slots) = (known.examples[0].text.clone(), known.examples[0].slots.clone());
+        let names: Vec<String> = slots.iter().map(|s| known.places[s.place].name.clone()).collect();
+        let matcher = Matcher::new(vec![known], &clock());
+        for asked in [text.clone(), format!("  {text}\n")] {
+            let answer = matcher.ask(&asked, &clock(), &Vocabulary::default());
+            assert_eq!(answer.difference, Some(Difference::Verbatim), "{asked}");
+            assert_eq!(answer.decide(WRITES, Evidence::default()), Decision::Execute, "{asked}: {answer:?}");
+            let values = executes(&matcher, &asked).unwrap_or_default();
+            assert_eq!(values.iter().map(|v| v.0.clone()).collect::<Vec<_>>(), names, "{asked}");
+            for ((name, value), slot) in values.iter().zip(&slots) {
+                let expected = match name.as_str() {
+                    "n" => json!(75),
+                    "day" => json!("2026-12-01"),
+                    _ => json!(text[slot.span.clone()]),
+                };
+                assert_eq!(value, &expected, "{asked}: {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_value_that_is_a_part_of_a_word_is_not_read_elsewhere() {
+    let matcher = Matcher::new(
+        vec![scenario("task", &["погода в [city=Москв]е сегодня вечером пожалуйста"])],
+        &clock(),
+    );
+    assert_eq!(executes(&matcher, "погода в Самаре сегодня вечером пожалуйста"), None);
+    let same = executes(&matcher, "погода в Москве сегодня вечером пожалуйста");
+    assert_eq!(same, Some(vec![("city".to_owned(), json!("Москв"))]));
+}
+
+#[test]
+fn an_amount_keeps_its_unit() {
+    let matcher = Matcher::new(
+        vec![scenario(
+            "hotel",
+            &[
+                "Find me a hotel in [city=Oslo] for less than [price:number=75] euros a night",
+                "Find me a hotel in [city=Rome] for less than [price:number=120] euros a night",
+            ],
+        )],
+        &clock(),
+    );
+    let asked =
+        |price: &str| executes(&matcher, &format!("Find me a hotel in Oslo for less than {price} a night"));
+    let said = |price: Value| Some(vec![("city".to_owned(), json!("Oslo")), ("price".to_owned(), price)]);
+    assert_eq!(asked("91 euros"), said(json!(91)));
+    for other in [
+        "91 dollars",
+        "91",
+        "91 thousand euros",
+        "-91 euros",
+        "91 or 92 euros",
+        "91 euros or less",
+        "€91",
+        "91 %",
+    ] {
+        assert_eq!(asked(other), None, "{other}");
+    }
 }
 
 #[test]

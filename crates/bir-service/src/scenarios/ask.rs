@@ -93,6 +93,7 @@ fn against(veto: Veto) -> String {
 
 fn difference(difference: Difference) -> (&'static str, &'static str) {
     match difference {
+        Difference::Verbatim => ("same", "it was recorded word for word"),
         Difference::Same => ("same", "it differs from a recorded prompt in nothing that counts"),
         Difference::Known => {
             ("values", "it differs from a recorded prompt in values that were recorded before")
