@@ -65,6 +65,8 @@ fn veto_said(veto: Veto) -> &'static str {
         Veto::Typed => "what would be a value mentions something of a kind that no recorded value mentions",
         Veto::Fixed => "what would be a value holds a word that belongs to the task",
         Veto::Divided => "a sign divides what would be a value",
+        Veto::Edge => "a sign stands at the edge of what would be a value, as at that of no recorded one",
+        Veto::Several => "what would be a value names more things than any recorded one",
         _ => "what would be a value is like none that was recorded",
     }
 }

@@ -42,6 +42,34 @@ pub enum Decision {
     Decline,
 }
 
+/// What an answer lacks to be executed: what it is, and what it would have to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Lack {
+    /// It is so likely among all readings, and has to be more likely than that.
+    Confidence {
+        /// From 0 to 1.
+        is: f64,
+        /// From 0 to 1.
+        bar: f64,
+    },
+    /// So many recorded prompts show the rarest of its stretches of words, and that many have to.
+    Shown {
+        /// How many do.
+        times: u32,
+        /// How many have to.
+        least: u32,
+    },
+    /// Too many recorded prompts of other tasks begin alike, and its other words are usual ones.
+    Telling,
+    /// Wrong decisions of its kind are at most so frequent (95 %), and may be that frequent.
+    Bound {
+        /// From 0 to 1.
+        is: f64,
+        /// From 0 to 1.
+        limit: f64,
+    },
+}
+
 /// How often a wrong decision may happen, at most (95 %), for calls that only read: 3 of 100 for the worst kind of difference. Over all kinds
 /// it was less than 1 of 100; the sets are too small to show that for each.
 pub const READS: f64 = 0.03;
@@ -93,16 +121,38 @@ impl Answer {
         self.difference.map_or(1.0, |d| d.prior().and(outcomes).upper())
     }
 
+    /// What it lacks to be executed, beside parameters that are missing; nothing, where it is [`Decision::Execute`] or has a veto.
+    pub fn lacks(&self, limit: f64, outcomes: Evidence) -> Vec<Lack> {
+        let Some(difference) = self.difference.filter(|_| self.veto.is_none()) else { return Vec::new() };
+        let mut lacks = Vec::new();
+        match difference.sure(self.shown) {
+            Some(bar) if self.confidence > bar => {}
+            Some(bar) => lacks.push(Lack::Confidence { is: self.confidence, bar }),
+            None => {
+                let least = if difference.sure(1).is_some() { 1 } else { OFTEN };
+                lacks.push(Lack::Shown { times: self.shown, least });
+            }
+        }
+        if !self.is_telling(difference) {
+            lacks.push(Lack::Telling);
+        }
+        let is = self.bound(outcomes);
+        if is > limit {
+            lacks.push(Lack::Bound { is, limit });
+        }
+        lacks
+    }
+
+    fn is_telling(&self, difference: Difference) -> bool {
+        difference <= Difference::Same || self.doubt <= DOUBT || self.weight >= TELLING
+    }
+
     /// What to do, if a wrong decision may happen this often ([`READS`], [`WRITES`]) and this is known of the scenario.
     pub fn decide(&self, limit: f64, outcomes: Evidence) -> Decision {
-        let Some(difference) = self.difference.filter(|_| self.veto.is_none() && self.confidence > TOLD)
-        else {
+        if self.difference.is_none() || self.veto.is_some() || self.confidence <= TOLD {
             return Decision::Decline;
-        };
-        let telling = difference <= Difference::Same || self.doubt <= DOUBT || self.weight >= TELLING;
-        let sure = difference.sure(self.shown).is_some_and(|sure| self.confidence > sure);
-        let whole = self.missing.is_empty();
-        if whole && telling && sure && self.bound(outcomes) <= limit {
+        }
+        if self.missing.is_empty() && self.lacks(limit, outcomes).is_empty() {
             Decision::Execute
         } else {
             Decision::Steer

@@ -40,6 +40,8 @@ pub enum Veto {
     Unit,
     /// It is a recorded value and something more.
     Extends,
+    /// A word of the request stands twice in a row.
+    Twice,
     /// Nothing marks where it ends and the value beside it begins.
     Beside,
     /// Recorded prompts have the two the other way round.

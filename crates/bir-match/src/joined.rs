@@ -13,8 +13,8 @@ use crate::steps::Stretch;
 /// So many prompts make it usual.
 const USUAL: u32 = 4;
 
-/// What speaks against a reading whose very words no recorded prompt has.
-pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, reading: &Reading) -> Option<Veto> {
+/// What speaks against a reading whose very words no recorded prompt has, and at which word.
+pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, reading: &Reading) -> Option<(Veto, usize)> {
     let limits = |class: &&Class| {
         matches!(
             class,
@@ -30,12 +30,15 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, reading: &Reading) -> O
         let mut limiting = None;
         for word in (at..until).filter(|w| !asked.said.harmless[*w]) {
             if at > 0 && asked.ends_clause(word) {
-                return Some(Veto::Divided);
+                return Some((Veto::Divided, word));
             }
             stretch.push(asked.fixed_id(word));
-            let class = asked.classes[word].iter().find(limits).map(|class| Veto::Word(*class));
+            let class = asked.classes[word].iter().find(limits).map(|class| (Veto::Word(*class), word));
             // A unit stands behind the number that it measures, wherever it was recorded.
-            limiting = limiting.or(class).or_else(|| asked.is_measure(word).then_some(Veto::Unit));
+            limiting = limiting.or(class).or_else(|| asked.is_measure(word).then_some((Veto::Unit, word)));
+            // "all all": what joins two stretches is said once.
+            let twice = word > at && asked.said.words[word].text == asked.said.words[word - 1].text;
+            limiting = limiting.or_else(|| twice.then_some((Veto::Twice, word)));
         }
         if let Some(veto) = limiting {
             let to = next.map_or(END, |f| f.sort);

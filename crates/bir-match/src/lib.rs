@@ -28,12 +28,13 @@ mod nominate;
 mod parse;
 mod roles;
 mod steps;
+mod told;
 mod value;
 mod verbatim;
 mod way;
 pub mod word;
 
-pub use decide::{Decision, Difference, Evidence};
+pub use decide::{Decision, Difference, Evidence, Lack};
 pub use guard::Veto;
 pub use known::{Example, Known, Place, Slot};
 pub use nominate::Nominator;
@@ -74,6 +75,10 @@ pub struct Answer {
     pub shown: u32,
     /// What stands against it.
     pub veto: Option<Veto>,
+    /// The bytes of the words that do, or where nothing explains the prompt, of those that the nearest recorded one does not have.
+    pub against: Vec<Range<usize>>,
+    /// Where nothing explains the prompt: words of the nearest recorded one that it lacks.
+    pub lacking: Vec<String>,
     /// The nearest recorded prompt, by scenario and example, also where nothing explains the prompt.
     pub nearest: Option<(usize, usize)>,
 }
@@ -249,6 +254,8 @@ impl Matcher {
             doubt: 1.0,
             shown: 0,
             veto: None,
+            against: Vec::new(),
+            lacking: Vec::new(),
             nearest: None,
         };
         let said = Said::new(prompt);
@@ -297,16 +304,23 @@ impl Matcher {
         let Some(best) =
             readings.into_iter().filter(|r| r.log.is_finite()).max_by(|a, b| a.log.total_cmp(&b.log))
         else {
+            self.differs(&said, &mut answer);
             return answer;
         };
         answer.confidence = (best.log - total).exp().min(1.0);
-        answer.veto = best.values.iter().find_map(|f| {
-            guard::veto(&self.grammar, &asked, *f)
-                .or_else(|| guard::fixed(&self.grammar, best.family, &asked, *f))
+        let vetoed = best.values.iter().find_map(|f| {
+            let veto = guard::veto(&self.grammar, &asked, *f)
+                .or_else(|| guard::fixed(&self.grammar, best.family, &asked, *f))?;
+            Some((veto, told::against(&asked, *f, veto)))
         });
+        if let Some((veto, words)) = vetoed {
+            (answer.veto, answer.against) = (Some(veto), vec![words]);
+        }
         let whole = self.is_whole(&best);
         if answer.veto.is_none() && !whole {
-            answer.veto = joined::veto(&self.grammar, &asked, &best);
+            let vetoed = joined::veto(&self.grammar, &asked, &best);
+            answer.veto = vetoed.map(|(veto, _)| veto);
+            answer.against.extend(vetoed.map(|(_, word)| said.words[word].span.clone()));
         }
         if answer.veto.is_none() {
             answer.veto = roles::veto(&self.grammar, &asked, &best, whole);
@@ -319,6 +333,14 @@ impl Matcher {
         }
         self.explain(&asked, &entities, &best, &mut answer);
         answer
+    }
+
+    /// Says in which words a prompt that nothing explains differs from the nearest recorded one.
+    fn differs(&self, said: &Said, answer: &mut Answer) {
+        let Some((scenario, example)) = answer.nearest else { return };
+        if let Some(example) = self.known[scenario].examples.get(example) {
+            (answer.against, answer.lacking) = told::differs(said, example);
+        }
     }
 
     /// The one scenario that has the very prompt, and where its values stand.

@@ -6,7 +6,7 @@ mod common;
 
 use bir_entity::Vocabulary;
 use bir_match::decide::{READS, WRITES};
-use bir_match::{Decision, Difference, Evidence, Known, Matcher, Veto};
+use bir_match::{Decision, Difference, Evidence, Known, Lack, Matcher, Veto};
 use bir_plan::param::{Param, Reading, Role};
 use common::{clock, executes, scenario};
 use proptest::prelude::*;
@@ -218,6 +218,64 @@ fn a_veto_is_told() {
     assert!(matches!(answer.veto, Some(Veto::Word(_) | Veto::Fixed | Veto::Written)), "{answer:?}");
     assert_eq!(answer.decide(1.0, Evidence::default()), Decision::Decline);
     assert!(answer.nearest.is_some());
+}
+
+#[test]
+fn a_refusal_names_the_words() {
+    let matcher = recorded();
+    for (prompt, against, lacking) in [
+        (
+            "Send the sales report of project Falcon unless it rains to ann@example.org",
+            vec!["unless"],
+            vec![],
+        ),
+        ("Send the sales report of project (Falcon to ann@example.org", vec!["(Falcon"], vec![]),
+        ("Send the sales report of project Condor NOT to ann@example.org", vec!["NOT"], vec![]),
+        ("Find the second cheapest flight from Paris to Rome on 5 December", vec!["second"], vec![]),
+        ("Find the cheapest train from Paris to Rome on 5 December", vec!["train"], vec!["flight"]),
+        ("Find the cheapest flight from Paris to Rome", vec![], vec!["on"]),
+        ("Show me what my team did not do since yesterday's standup meeting", vec!["not", "do"], vec![]),
+    ] {
+        let answer = matcher.ask(prompt, &clock(), &Vocabulary::default());
+        assert_eq!(answer.decide(1.0, Evidence::default()), Decision::Decline, "{prompt}");
+        let said: Vec<&str> = answer.against.iter().map(|span| &prompt[span.clone()]).collect();
+        assert_eq!(
+            (said, answer.lacking),
+            (against, lacking.into_iter().map(str::to_owned).collect()),
+            "{prompt}"
+        );
+    }
+}
+
+#[test]
+fn what_is_not_sure_enough_says_what_it_lacks() {
+    let matcher = recorded();
+    let answer = matcher.ask(
+        "Send the sales report of project Condor to zoe@example.org",
+        &clock(),
+        &Vocabulary::default(),
+    );
+    assert_eq!(answer.lacks(READS, Evidence::default()), []);
+    let lacks = answer.lacks(WRITES, Evidence::default());
+    assert!(matches!(lacks.as_slice(), [Lack::Bound { is, limit }] if is > limit), "{lacks:?}");
+    assert_eq!(answer.decide(WRITES, Evidence::default()), Decision::Steer);
+}
+
+#[test]
+fn a_word_that_joins_is_said_once() {
+    let matcher = Matcher::new(
+        vec![scenario(
+            "files",
+            &[
+                "list all all files of [who=Ann] by name",
+                "list all files of [who=Bob] by size",
+                "list all files of [who=Eve] by name",
+                "list all files of [who=Joe] by name",
+            ],
+        )],
+        &clock(),
+    );
+    assert_eq!(executes(&matcher, "list all all files of Bob by size"), None);
 }
 
 #[test]

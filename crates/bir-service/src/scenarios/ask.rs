@@ -18,7 +18,7 @@ use axum::response::Response;
 use bir_calc::rehearse::{Values, rehearse};
 use bir_calc::{Stored, derive, payload};
 use bir_match::decide::{READS, WRITES};
-use bir_match::{Decision as Judged, Difference, Evidence, Given, Veto};
+use bir_match::{Answer, Decision as Judged, Difference, Evidence, Given, Lack, Veto};
 use bir_model::RunId;
 use bir_model::record::RunStart;
 use bir_model::scenario::{
@@ -26,6 +26,7 @@ use bir_model::scenario::{
 };
 use bir_store::model::{Match, Page, View};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
@@ -86,9 +87,56 @@ fn against(veto: Veto) -> String {
         }
         Veto::Unit => "a value holds a unit or a number in words, as no recorded one does".into(),
         Veto::Extends => "a value is a recorded one and something more".into(),
+        Veto::Edge => "a sign stands at the edge of a value, as at that of no recorded one".into(),
+        Veto::Several => "a value names more things than any recorded one".into(),
+        Veto::Twice => "a word stands twice in a row, as in no recorded prompt".into(),
         Veto::Beside => "nothing marks where a value ends and the one beside it begins".into(),
         Veto::Roles => "recorded prompts have two of the values the other way round".into(),
     }
+}
+
+/// Words of a prompt, as they are told: in backticks, none twice.
+fn quoted(prompt: &str, spans: &[Range<usize>]) -> String {
+    let words = spans.iter().filter_map(|span| prompt.get(span.clone()));
+    words.map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// Why nothing explains a prompt, with the words that the nearest recorded one does not have or has besides.
+fn unexplained(answer: &Answer, prompt: &str) -> String {
+    const WHY: &str = "it says something that no recorded prompt has shown to be a value or without effect";
+    let lacking = answer.lacking.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    match (answer.against.is_empty(), lacking.is_empty()) {
+        (true, true) => WHY.to_owned(),
+        (false, true) => format!("{WHY}: {}", quoted(prompt, &answer.against)),
+        (true, false) => format!("it lacks words of the nearest recorded prompt: {lacking}"),
+        (false, false) => {
+            format!("{WHY}: {}; the nearest one has {lacking} instead", quoted(prompt, &answer.against))
+        }
+    }
+}
+
+/// What a match lacks to be run unasked, with the bar that it does not reach.
+fn lacking(lacks: &[Lack]) -> String {
+    let one = |lack: &Lack| match lack {
+        Lack::Confidence { is, bar } => format!(
+            "this reading is {:.3} % likely among all that the words allow, and has to be more than {:.2} %",
+            is * 100.0,
+            bar * 100.0
+        ),
+        Lack::Shown { times, least } => format!(
+            "{times} recorded prompts show its rarest stretch of words in that place, and {least} have to"
+        ),
+        Lack::Telling => {
+            "prompts of other tasks begin alike, and its other words are too usual to tell them apart"
+                .to_owned()
+        }
+        Lack::Bound { is, limit } => format!(
+            "of such matches up to {:.1} % are wrong (95 %), and at most {:.1} % may be",
+            is * 100.0,
+            limit * 100.0
+        ),
+    };
+    lacks.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 fn difference(difference: Difference) -> (&'static str, &'static str) {
@@ -146,10 +194,7 @@ async fn answer(state: &State, who: &View, question: Question, end: Instant) -> 
             (said.plain, said.told) = (Some(run), Some(told));
             return said;
         }
-        let mut said = Said::declined(
-            "nothing_alike",
-            "it says something that no recorded prompt has shown to be a value or without effect",
-        );
+        let mut said = Said::declined("nothing_alike", unexplained(&told.answer, &prompt));
         said.told = Some(told);
         return said;
     };
@@ -171,15 +216,25 @@ async fn answer(state: &State, who: &View, question: Question, end: Instant) -> 
     let evidence = evidence(state, who, &whole).await;
     let reads = stored.steps.len() == stored.plan.steps.len()
         && stored.plan.steps.iter().all(|step| bir_calc::stored::effect(step.effect) == Effect::Read);
-    let judged = told.answer.decide(if reads { READS } else { WRITES }, evidence);
+    let limit = if reads { READS } else { WRITES };
+    let judged = told.answer.decide(limit, evidence);
     let (code, words) = told.answer.difference.map_or(("unlikely", "nothing explains it"), difference);
     if let Some(veto) = told.answer.veto {
-        let mut said = Said::declined("veto", against(veto));
+        let words = quoted(&prompt, &told.answer.against);
+        let why = against(veto);
+        let why = if words.is_empty() { why } else { format!("{why}: {words}") };
+        let mut said = Said::declined("veto", why);
         said.told = Some(told);
         return said;
     }
     let mut said = match judged {
-        Judged::Decline => Said::declined("unlikely", "the prompt may as well ask for something else"),
+        Judged::Decline => {
+            let percent = told.answer.confidence * 100.0;
+            let why = format!(
+                "the prompt may as well ask for something else: this reading is {percent:.1} % likely, and below 50 % none is told"
+            );
+            Said::declined("unlikely", why)
+        }
         Judged::Steer | Judged::Execute => {
             // The values that were read are those of the matcher's revision; of another one they are read again.
             let derived = match told.revision == whole.row().revision {
@@ -191,7 +246,10 @@ async fn answer(state: &State, who: &View, question: Question, end: Instant) -> 
             let why = match (&derived.reason, execute) {
                 (_, true) => format!("{words}; of such matches fewer than {bound:.1} % are wrong (95 %)"),
                 (Some(reason), _) if !derived.missing.is_empty() => format!("{words}, but {reason}"),
-                _ => format!("{words}; that is not sure enough to run it unasked (error bound {bound:.1} %)"),
+                _ => {
+                    let lacks = lacking(&told.answer.lacks(limit, evidence));
+                    format!("{words}; that is not sure enough to run it unasked: {lacks}")
+                }
             };
             Said {
                 decision: if execute { Decision::Execute } else { Decision::Steer },
