@@ -164,6 +164,7 @@ pub(crate) fn slots(set: &str, options: &Options, table: &mut Table) -> Result<(
             }
         }
     }
+    again(set, &memory_half, &matcher, options, table);
     let (recall, goal) =
         (format!("right plan executes, of the reachable ones of {}", asks.len()), goals(set));
     table.share(name(set), recall, right, reachable, goal);
@@ -182,6 +183,24 @@ pub(crate) fn slots(set: &str, options: &Options, table: &mut Table) -> Result<(
     }
     tell(&shown);
     Ok(())
+}
+
+/// Recorded prompts, asked word for word: each has to execute with the values that it had.
+fn again(set: &str, recorded: &[Prompt], matcher: &Matcher, options: &Options, table: &mut Table) {
+    let right = recorded.iter().filter(|prompt| {
+        let answer = matcher.ask(&prompt.text, &clock(), &Vocabulary::default());
+        let plan = answer.scenario.map(|s| matcher.known()[s].id.as_str());
+        answer.decide(options.limit, Evidence::default()) == Decision::Execute
+            && plan == Some(prompt.plan().as_str())
+            && given(matcher, &answer) == wanted(prompt)
+    });
+    table.share(
+        name(set),
+        "recorded prompts, asked again, are themselves",
+        right.count(),
+        recorded.len(),
+        "100 %",
+    );
 }
 
 /// The share of reachable prompts that is aimed at.
@@ -211,6 +230,7 @@ pub(crate) fn intents(set: &str, options: &Options, table: &mut Table) -> Result
     let (outside, inside): (Vec<Prompt>, Vec<Prompt>) = prompts.into_iter().partition(|p| p.intent == "oos");
     let (memory_half, asks) = sets::halves(inside, options);
     let matcher = Matcher::new(memory(&memory_half), &clock());
+    again(set, &memory_half, &matcher, options, table);
     let mut shown = options.show;
     let mut texts = String::new();
     let mut count = |prompts: &[Prompt], texts: &mut String| {

@@ -160,6 +160,11 @@ pub(crate) fn veto(grammar: &Grammar, asked: &Asked<'_>, filled: Filled) -> Opti
         // What stands between the capitals of a name belongs to it, where recorded values have such words.
         let within = at > 0 && at + 1 < words.len();
         let foreign = within && asked.language.is_english() && naming::is_foreign(&words[at].text);
+        // "Bonn mute the lights": an article begins something of its own.
+        let article = at > 0 && !titled && lexicon::is_article(&words[at].text);
+        if article && values.with_word(asked.inside[filled.from + at]) < LICENSED {
+            return Some(Veto::Function);
+        }
         if harmless(at) || foreign || (titled && naming::is_particle(&words[at].text)) {
             continue;
         }

@@ -1,6 +1,5 @@
 //! What a prompt has to be like to be another one's task: tables of prompts that are and are not, and properties of any.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
@@ -197,6 +196,7 @@ fn a_new_value_is_one_thing() {
         "several Condor",
         "Condor only",
         "falcon each",
+        "falcon mute the lights",
         "everything",
         "hers",
         "Falcon & Heron",

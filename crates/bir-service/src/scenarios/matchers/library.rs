@@ -192,6 +192,8 @@ impl Library {
                         doubt: 1.0,
                         shown: 0,
                         veto: None,
+                        against: Vec::new(),
+                        lacking: Vec::new(),
                         nearest: None,
                     },
                     scenario: None,
