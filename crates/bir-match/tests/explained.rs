@@ -1,6 +1,5 @@
 //! What a prompt has to be like to be another one's task: tables of prompts that are and are not, and properties of any.
 
-
 mod common;
 
 use bir_entity::Vocabulary;
