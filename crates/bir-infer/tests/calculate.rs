@@ -266,12 +266,8 @@ fn a_list_that_gives_back_what_was_asked_for_is_not_where_it_comes_from() {
     let run = trace(
         "Show the rooms of the Grand Hotel",
         vec![
-            call("find_place", json!({"query": "Grand Hotel"}), json!({"dest_id": id})),
-            call(
-                "search_hotels",
-                json!({"dest": id}),
-                json!({"hotels": [{"hotel_id": "7"}, {"hotel_id": id}]}),
-            ),
+            call("find_place", json!({"query": "Grand Hotel"}), json!([{"dest_id": id, "type": "hotel"}])),
+            call("search_hotels", json!({"dest": id}), json!({"hotels": [{"hotel_id": id, "price": 90}]})),
             call("rooms", json!({"hotel_id": id}), json!({})),
         ],
     );
