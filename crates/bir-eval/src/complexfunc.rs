@@ -492,6 +492,13 @@ fn run(found: &Calculation, trace: &Trace, params: &Map<String, Value>) -> Outco
     if found.scenario.runs < FEWEST_RUNS {
         return Outcome::Abstains("too few runs agree".into());
     }
+    if !found.scenario.is_sure(|_| false) {
+        let unexplained = found.unexplained().next();
+        let what = unexplained.map(|leaf| {
+            format!("nothing explains {}.{}", found.scenario.steps[leaf.step].tool, key_of(&leaf.path))
+        });
+        return Outcome::Abstains(what.unwrap_or_else(|| "a leaf of low confidence".into()));
+    }
     let mut kept = Map::new();
     let mut made = vec![false; trace.calls.len()];
     for (n, step) in found.scenario.steps.iter().enumerate() {
@@ -504,9 +511,6 @@ fn run(found: &Calculation, trace: &Trace, params: &Map<String, Value>) -> Outco
                 return Outcome::Abstains(format!("{why}{at}"));
             }
         };
-        if step.confidence() < Confidence::Medium {
-            return Outcome::Abstains("a leaf of low confidence".into());
-        }
         // Calls of one tool may have been made in another order.
         let same = (0..made.len()).find(|m| {
             !made[*m] && trace.calls[*m].tool == step.tool && alike(&input, &trace.calls[*m].input)

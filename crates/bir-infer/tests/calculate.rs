@@ -259,3 +259,30 @@ proptest! {
         prop_assert!(found.verification.changes > 0);
     }
 }
+
+#[test]
+fn a_list_that_gives_back_what_was_asked_for_is_not_where_it_comes_from() {
+    let id = "8812345";
+    let run = trace(
+        "Show the rooms of the Grand Hotel",
+        vec![
+            call("find_place", json!({"query": "Grand Hotel"}), json!([{"dest_id": id, "type": "hotel"}])),
+            call("search_hotels", json!({"dest": id}), json!({"hotels": [{"hotel_id": id, "price": 90}]})),
+            call("rooms", json!({"hotel_id": id}), json!({})),
+        ],
+    );
+    let found = calculate(&[run]).unwrap();
+    let source = |step: usize| {
+        let leaf = found.leaves.iter().find(|leaf| leaf.step == step).unwrap();
+        leaf.source.as_ref().map(|source| source.step)
+    };
+    assert_eq!((source(1), source(2)), (Some(0), Some(0)));
+}
+
+#[test]
+fn one_leaf_that_is_not_sure_keeps_a_scenario_from_beginning_unless_a_person_wrote_it() {
+    let one = calculate(&rooms()[..1]).unwrap();
+    assert!(!one.scenario.is_sure(|_| false));
+    assert!(one.scenario.is_sure(|step| step == 2), "its other steps are sure enough");
+    assert!(!one.scenario.is_sure(|step| step == 0));
+}

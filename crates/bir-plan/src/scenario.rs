@@ -69,6 +69,15 @@ impl Scenario {
         step.input.value(&Scope { params, kept, result: None, item: None, now })
     }
 
+    /// Whether every leaf of every step is sure enough for the scenario to begin unattended. Where one is not, some run has shown that its
+    /// model knew more than the prompt and the results say, and nobody knows that it did so at that leaf alone; and what is begun would be
+    /// handed over half done. `by_hand`: steps whose input a person has written, who answers for it.
+    #[must_use]
+    pub fn is_sure(&self, by_hand: impl Fn(usize) -> bool) -> bool {
+        let mut steps = self.steps.iter().enumerate();
+        steps.all(|(n, step)| by_hand(n) || step.confidence() >= Confidence::Medium)
+    }
+
     /// The least confidence of its leaves; a scenario without any needs nothing.
     #[must_use]
     pub fn confidence(&self) -> Confidence {

@@ -27,6 +27,8 @@ use std::collections::{HashMap, HashSet};
 pub(crate) const MOST_CALLS: usize = 200;
 /// So many places of a value are looked at, those with the likest names first.
 const MOST_PLACES: usize = 16;
+/// So many of those that differ in indexes of lists alone, where there are more.
+const MOST_ALIKE: usize = 4;
 /// A value of fewer bits than this stands somewhere by coincidence.
 pub(crate) const COINCIDENCE: f64 = 12.0;
 /// What a further place of the same value in the same result costs, in bits.
@@ -222,6 +224,23 @@ pub(crate) fn reads(expr: &Expr) -> Vec<usize> {
         }
     });
     out
+}
+
+/// The likeliest places, sorted; where there are too many, few of each member, so that one that a list repeats does not push out the others.
+fn diverse<T>(sorted: Vec<T>, shape: impl Fn(&T) -> u32) -> Vec<T> {
+    if sorted.len() <= MOST_PLACES {
+        return sorted;
+    }
+    let mut seen: HashMap<u32, usize> = HashMap::new();
+    let mut first = |place: &T| {
+        let many = seen.entry(shape(place)).or_default();
+        *many += 1;
+        *many <= MOST_ALIKE
+    };
+    let (mut kept, rest): (Vec<T>, Vec<T>) = sorted.into_iter().partition(|place| first(place));
+    kept.truncate(MOST_PLACES);
+    kept.extend(rest.into_iter().take(MOST_PLACES - kept.len()));
+    kept
 }
 
 fn rarity(places: usize) -> f64 {

@@ -1,18 +1,20 @@
 //! Leaves of earlier results.
 
 use super::{
-    COINCIDENCE, Candidate, ECHO, MOST_PLACES, Search, case_of, may_be_constant, rarity, result_key,
-    surprise, typed,
+    COINCIDENCE, Candidate, ECHO, Search, case_of, diverse, may_be_constant, rarity, result_key, surprise,
+    typed,
 };
 use crate::index::Place;
 use crate::names;
 use crate::select::{Way, ways};
-use bir_plan::expr::{Case, Expr};
+use bir_plan::expr::{At, Case, Expr};
 use bir_plan::template::Origin;
 use bir_plan::trace::Output;
 use serde_json::Value;
 use std::collections::HashMap;
 
+/// What it costs, in bits, that a value stands in a list of a call that was given it.
+const RETURNED: f64 = 8.0;
 /// What words cost that a call has confirmed: a little less than the prompt itself.
 const KNOWN: f64 = 1.0;
 const KNOWN_SHARE: f64 = 0.05;
@@ -40,7 +42,10 @@ impl Search<'_> {
         };
         for at in equal {
             let rank = before.entry(index.call(at)).or_default();
-            near.push((at, self.distance(at) + ECHO * f64::from(*rank)));
+            // A list that has what its call was asked for among others; where another call found it, that is where it comes from.
+            let is_listed = || index.place(at).path.iter().any(|step| matches!(step, At::Index(_)));
+            let returned = if is_found && is_given(at) && is_listed() { RETURNED } else { 0.0 };
+            near.push((at, self.distance(at) + ECHO * f64::from(*rank) + returned));
             *rank = rank.saturating_add(1).min(10);
         }
         // A small number or a short word is linked by its name alone.
@@ -48,7 +53,7 @@ impl Search<'_> {
             near.retain(|(_, distance)| *distance < 6.5);
         }
         near.sort_by(|a, b| a.1.total_cmp(&b.1));
-        near.truncate(MOST_PLACES);
+        let near = diverse(near, |(at, _)| index.shape(*at));
         for (at, distance) in near {
             let place = index.place(at);
             for Way { expr, cost } in self.reach(&place) {

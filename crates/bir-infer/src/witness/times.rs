@@ -1,6 +1,6 @@
 //! Days and times that are those of the prompt or of results, in other forms or moved; and the clock.
 
-use super::{Candidate, MOST_PLACES, Search, rarity};
+use super::{Candidate, Search, diverse, rarity};
 use crate::moment::Moment;
 use crate::select::Way;
 use bir_entity::{Entity, Kind};
@@ -175,7 +175,7 @@ impl Search<'_> {
             }
         }
         near.sort_by(|a, b| a.3.total_cmp(&b.3));
-        for (at, make, amount, cost) in near.into_iter().take(MOST_PLACES) {
+        for (at, make, amount, cost) in diverse(near, |(at, ..)| index.shape(*at)) {
             let place = index.place(at);
             let form = if kind == TimeKind::Date { TimeForm::Date } else { TimeForm::Time };
             // What does not give the value is left out with the other candidates.
