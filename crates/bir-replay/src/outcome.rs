@@ -110,10 +110,12 @@ fn outcome(standing: &Standing<'_>) -> Outcome {
     let all = !standing.states.is_empty() && standing.states.iter().all(State::is_done);
     let kind = standing.stop.map(|stop| stop.kind);
     match kind {
+        // The model went its own way, and a bundle answered.
+        Some(StopKind::OffScript) if worked > 0 => Outcome::Diverged,
         _ if all => Outcome::SteeredFull,
         _ if worked == 0 && !standing.tried => Outcome::NotSteered,
         _ if worked == 0 => Outcome::Failed,
-        Some(StopKind::OffScript | StopKind::OutOfReach | StopKind::Budget) => Outcome::Diverged,
+        Some(StopKind::OutOfReach | StopKind::Budget) => Outcome::Diverged,
         _ => Outcome::FellBack,
     }
 }
@@ -250,7 +252,7 @@ mod tests {
             ([Waiting, Waiting], stop(StopKind::OffScript), true, Outcome::Failed),
             ([done(), Waiting], None, true, Outcome::FellBack),
             ([done(), done()], None, true, Outcome::SteeredFull),
-            ([done(), done()], stop(StopKind::OffScript), true, Outcome::SteeredFull),
+            ([done(), done()], stop(StopKind::OffScript), true, Outcome::Diverged),
         ] {
             let report = of(&states, stop.as_ref(), tried, &measured()).unwrap();
             assert_eq!(report.outcome, expected, "{states:?} {stop:?}");
