@@ -3,7 +3,7 @@
 use crate::budget::SHOWN_MAX;
 use crate::gate::Consent;
 use crate::note::{BEGIN, name};
-use crate::quote::{cut, inline};
+use crate::quote::{QUOTE, cut, inline, line};
 use serde_json::Value;
 
 /// One step, as it is announced.
@@ -76,7 +76,11 @@ pub fn afterword(scenario: &str, consent: Consent) -> String {
 fn list(steps: &[Announced<'_>], from: usize, shows: bool) -> String {
     let one = |(n, step): (usize, &Announced<'_>)| {
         let reason = step.reasoning.map(|reason| format!(" — {}", inline(reason, REASON))).unwrap_or_default();
-        let arguments = shown(step).filter(|_| shows).map(|text| format!("\n   {text}")).unwrap_or_default();
+        let arguments = shown(step).filter(|_| shows).map(|text| {
+            // Later ones may be made of results: what they say is quoted.
+            let begin = if from > 0 { QUOTE } else { "   " };
+            format!("\n{begin}{}", line(&text))
+        }).unwrap_or_default();
         format!("{}. {}{reason}{arguments}", from + n + 1, name(step.tool))
     };
     steps.iter().enumerate().map(one).collect::<Vec<_>>().join("\n")

@@ -19,8 +19,7 @@ pub fn quoted(text: &str) -> String {
                 out.push_str(QUOTE);
             }
             '\t' => out.push('\t'),
-            // Signs that turn the direction of writing hide what stands where.
-            c if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {}
+            c if hides(c) => {}
             c => out.push(c),
         }
     }
@@ -30,8 +29,21 @@ pub fn quoted(text: &str) -> String {
 /// A short text of others inside of a sentence: one line, between quotation marks, cut.
 #[must_use]
 pub fn inline(text: &str, most: usize) -> String {
-    let clean: String = text.chars().map(|c| if c.is_control() || c.is_whitespace() { ' ' } else { c }).collect();
-    format!("\"{}\"", cut(&clean.replace('"', "'"), most))
+    format!("\"{}\"", cut(&line(text).replace('"', "'"), most))
+}
+
+/// A text on one line, without signs that hide something.
+#[must_use]
+pub fn line(text: &str) -> String {
+    let spaced = text.chars().map(|c| if c.is_whitespace() || matches!(c, '\n' | '\r') { ' ' } else { c });
+    spaced.filter(|c| !hides(*c)).collect()
+}
+
+/// Control characters, and signs that turn the direction of writing or have no width: they hide what stands where.
+fn hides(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+        || matches!(c, '\u{e0000}'..='\u{e007f}')
 }
 
 /// The beginning of a text, with `…` where something was left out. `most` is in characters, that sign included.

@@ -85,3 +85,19 @@ pub(crate) fn script_at(steps: Value, level: Level) -> Script {
         plan: plan(json!([])),
     })
 }
+
+/// What the hub answers where a prompt matches, with these values read.
+pub(crate) fn matched(steps: Value, level: Level, params: Value) -> bir_model::scenario::Matched {
+    let derived = json!({"params": params, "missing": [], "sampled": [], "derived": true, "costUsd": "0"});
+    bir_model::scenario::Matched {
+        run_id: bir_model::RunId::new(),
+        scenario_id: Some(bir_model::ScenarioId::new()),
+        similarity: None,
+        execution_ticket: Some(bir_model::TicketId::new()),
+        scenario: Some(payload(steps, level)),
+        derived: Some(serde_json::from_value(derived).unwrap()),
+        iterations: 2,
+        decision: Some(bir_model::scenario::Decision::Execute),
+        why: None,
+    }
+}

@@ -171,9 +171,8 @@ impl Replay {
                 _ => return None,
             };
             let tool = note::name(self.tools.get(*n)?);
-            let input = self.inputs.get(*n).and_then(Option::as_ref).map(Value::to_string).unwrap_or_default();
-            let input = cut(&input, crate::budget::SHOWN_MAX);
-            Some(Shown { heading: format!("Step {} of {all}, {tool} {input}", n + 1), output })
+            let input = self.inputs.get(*n).cloned().flatten();
+            Some(Shown { heading: format!("Step {} of {all}, {tool}", n + 1), input, output })
         });
         let shown: Vec<Shown> = shown.collect();
         if shown.is_empty() {

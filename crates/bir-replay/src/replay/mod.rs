@@ -21,6 +21,8 @@ mod called;
 mod end;
 mod run;
 mod steer;
+#[cfg(test)]
+mod tests;
 
 use crate::action::{Action, Reply};
 use crate::budget::Budgets;
