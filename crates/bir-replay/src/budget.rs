@@ -86,9 +86,14 @@ mod tests {
     #[test]
     fn what_is_past_a_ceiling_is_brought_back_and_named() {
         assert_eq!(Budgets::default().clamped(), (Budgets::default(), Vec::new()));
-        let (counts, named) = Budgets { plan_ms: 900_000, pretool_ms: 60_000, ..Budgets::default() }.clamped();
+        let (counts, named) =
+            Budgets { plan_ms: 900_000, pretool_ms: 60_000, ..Budgets::default() }.clamped();
         assert_eq!((counts.plan_ms, counts.pretool_ms), (MOST_PLAN_MS, MOST_PRETOOL_MS));
         assert_eq!(named, ["BIR_REPLAY_PLAN_BUDGET_MS", "BIR_PRETOOL_REPLAY_BUDGET_MS"]);
-        assert_eq!(Budgets { step_ms: 0, ..Budgets::default() }.clamped().0.step_ms, 1, "no budget is endless");
+        assert_eq!(
+            Budgets { step_ms: 0, ..Budgets::default() }.clamped().0.step_ms,
+            1,
+            "no budget is endless"
+        );
     }
 }

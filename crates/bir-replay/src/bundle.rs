@@ -99,11 +99,11 @@ mod tests {
 
     #[test]
     fn one_enormous_result_does_not_push_out_four_small_ones() {
-        let shown = |n: usize, text: String| Shown { heading: format!("Step {n}"), input: None, output: json!(text) };
+        let shown =
+            |n: usize, text: String| Shown { heading: format!("Step {n}"), input: None, output: json!(text) };
         let small = "a small result ".repeat(10);
-        let results: Vec<Shown> = (0..5)
-            .map(|n| shown(n, if n == 2 { "x".repeat(500_000) } else { small.clone() }))
-            .collect();
+        let results: Vec<Shown> =
+            (0..5).map(|n| shown(n, if n == 2 { "x".repeat(500_000) } else { small.clone() })).collect();
         let out = lay_out(&results, 60_000);
         assert!(out.chars().count() <= 60_000 && out.chars().count() > 55_000);
         assert_eq!(out.matches(&small.trim_end().to_owned()).count(), 4, "the small ones are whole");
@@ -113,8 +113,10 @@ mod tests {
     #[test]
     fn a_result_is_shown_as_text() {
         for (result, expected) in [
-            (json!({"content": [{"type": "text", "text": "a"}, {"type": "image", "data": "", "mimeType": "x"}]}),
-                "a\n(1 parts that are no text are left out)"),
+            (
+                json!({"content": [{"type": "text", "text": "a"}, {"type": "image", "data": "", "mimeType": "x"}]}),
+                "a\n(1 parts that are no text are left out)",
+            ),
             (json!({"content": [{"type": "text", "text": "{\"a\":1}"}]}), "{\"a\":1}"),
             (json!({"stdout": "x"}), "{\"stdout\":\"x\"}"),
             (json!("plain"), "plain"),

@@ -223,7 +223,8 @@ mod tests {
 
     #[test]
     fn an_edited_step_is_as_sure_as_its_level() {
-        let steps = json!([{"server": "s", "tool": "get", "effect": "read", "confidence": "none", "edited": true}]);
+        let steps =
+            json!([{"server": "s", "tool": "get", "effect": "read", "confidence": "none", "edited": true}]);
         assert_eq!(of(steps.clone(), Level::L1, &Policy::default()).mode, Mode::Direct);
         assert_eq!(of(steps, Level::L0, &Policy::default()).mode, Mode::Steer);
         assert_eq!(reach(&script(json!([{"tool": "s"}])).steps[0], &["s".to_owned()].into()), Reach::Live);

@@ -75,12 +75,16 @@ pub fn afterword(scenario: &str, consent: Consent) -> String {
 
 fn list(steps: &[Announced<'_>], from: usize, shows: bool) -> String {
     let one = |(n, step): (usize, &Announced<'_>)| {
-        let reason = step.reasoning.map(|reason| format!(" — {}", inline(reason, REASON))).unwrap_or_default();
-        let arguments = shown(step).filter(|_| shows).map(|text| {
-            // Later ones may be made of results: what they say is quoted.
-            let begin = if from > 0 { QUOTE } else { "   " };
-            format!("\n{begin}{}", line(&text))
-        }).unwrap_or_default();
+        let reason =
+            step.reasoning.map(|reason| format!(" — {}", inline(reason, REASON))).unwrap_or_default();
+        let arguments = shown(step)
+            .filter(|_| shows)
+            .map(|text| {
+                // Later ones may be made of results: what they say is quoted.
+                let begin = if from > 0 { QUOTE } else { "   " };
+                format!("\n{begin}{}", line(&text))
+            })
+            .unwrap_or_default();
         format!("{}. {}{reason}{arguments}", from + n + 1, name(step.tool))
     };
     steps.iter().enumerate().map(one).collect::<Vec<_>>().join("\n")
@@ -117,18 +121,29 @@ mod tests {
         ];
         let text = steer("Do {it}", &steps, 0, true);
         assert!(text.contains("1. mcp__a__open — \"to read 'it'\"\n   arguments: {\"url\":\"u\"}"), "{text}");
-        assert!(text.contains("2. Bash — \"to read 'it'\"\n   command: git push\n3. Bash — \"to read 'it'\"\n4. Read"));
+        assert!(text.contains(
+            "2. Bash — \"to read 'it'\"\n   command: git push\n3. Bash — \"to read 'it'\"\n4. Read"
+        ));
         assert!(text.contains("pass them as shown"));
         let hidden = steer("Do", &steps, 4, false);
-        assert!(hidden.contains("5. mcp__a__open") && !hidden.contains("git push") && !hidden.contains("as shown"));
+        assert!(
+            hidden.contains("5. mcp__a__open")
+                && !hidden.contains("git push")
+                && !hidden.contains("as shown")
+        );
     }
 
     #[test]
     fn a_long_argument_is_cut_and_run_scenario_is_named() {
         let steps = [step("mcp__a__open", Some(json!({"url": "x".repeat(900)})))];
         assert!(steer("Do", &steps, 0, true).lines().all(|line| line.chars().count() < 320));
-        for text in [direct("Do", &steps), lead("Do", &[step("a", None), step("b", None), step("c", None)], 2)] {
-            assert!(text.starts_with(BEGIN) && text.contains("Call mcp__bir__run_scenario once, with no arguments"));
+        for text in
+            [direct("Do", &steps), lead("Do", &[step("a", None), step("b", None), step("c", None)], 2)]
+        {
+            assert!(
+                text.starts_with(BEGIN)
+                    && text.contains("Call mcp__bir__run_scenario once, with no arguments")
+            );
         }
         assert!(lead("Do", &[step("a", None), step("b", None), step("c", None)], 2).contains("\n3. c"));
     }

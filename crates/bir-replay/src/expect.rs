@@ -70,7 +70,8 @@ impl Expected {
         for (n, output) in outputs.iter().enumerate() {
             let nothing = Self::default();
             let now = Values { kept: &kept, expected: &nothing, ..*values };
-            let Some(more) = output.as_ref().and_then(|output| now.keep(n, output, &mut NoBodies).ok()) else {
+            let Some(more) = output.as_ref().and_then(|output| now.keep(n, output, &mut NoBodies).ok())
+            else {
                 continue;
             };
             out.insert(n, more.iter().map(|(key, value)| (key.clone(), Kind::of(value))).collect());
@@ -89,7 +90,11 @@ impl Expected {
         for (key, value) in kept {
             let (is, was) = (Kind::of(value), known.and_then(|known| known.get(key)).copied());
             let fits = match was {
-                Some(was) => is == was || (was == Kind::NoList && is == Kind::List) || (was == Kind::NoText && is == Kind::Text),
+                Some(was) => {
+                    is == was
+                        || (was == Kind::NoList && is == Kind::List)
+                        || (was == Kind::NoText && is == Kind::Text)
+                }
                 None => is != Kind::Null,
             };
             if !fits {
@@ -108,7 +113,8 @@ mod tests {
 
     #[test]
     fn another_kind_is_a_fault() {
-        let expected = |was: Value| Expected(BTreeMap::from([(0, BTreeMap::from([("k".to_owned(), Kind::of(&was))]))]));
+        let expected =
+            |was: Value| Expected(BTreeMap::from([(0, BTreeMap::from([("k".to_owned(), Kind::of(&was))]))]));
         for (was, is, fits) in [
             (json!(1), json!(2.5), true),
             (json!(1), json!("1"), false),

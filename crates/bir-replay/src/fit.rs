@@ -49,7 +49,12 @@ mod tests {
             ((0..100).fold(json!("[redacted:x]"), |inner, _| json!([inner])), false),
             (json!("x".repeat(ARGUMENTS_MAX)), false),
         ] {
-            assert_eq!(unfit(&value).is_none(), fits, "{}", &value.to_string()[..20.min(value.to_string().len())]);
+            assert_eq!(
+                unfit(&value).is_none(),
+                fits,
+                "{}",
+                &value.to_string()[..20.min(value.to_string().len())]
+            );
         }
     }
 }

@@ -65,11 +65,17 @@ mod tests {
         for minutes in [5, 10, 20, 30, 30] {
             assert!(gate.answered(now, None));
             assert!(!gate.answered(now + 1, Some(5_000)), "it is closed already");
-            assert!(gate.holds(now + minutes * MINUTE - 1) && !gate.holds(now + minutes * MINUTE), "{minutes}");
+            assert!(
+                gate.holds(now + minutes * MINUTE - 1) && !gate.holds(now + minutes * MINUTE),
+                "{minutes}"
+            );
             now += minutes * MINUTE;
         }
         assert!(gate.answered(now, Some(900)));
         assert!(gate.answered(now + 1, Some(SLOW_MS)) && !gate.holds(now + 1));
-        assert!(gate.answered(now + 2, Some(SLOW_MS + 1)) && !gate.holds(now + 2 + 5 * MINUTE), "it begins anew");
+        assert!(
+            gate.answered(now + 2, Some(SLOW_MS + 1)) && !gate.holds(now + 2 + 5 * MINUTE),
+            "it begins anew"
+        );
     }
 }

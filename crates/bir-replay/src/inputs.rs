@@ -81,7 +81,8 @@ impl Values<'_> {
     /// [`Fault`]: the step is not carried out.
     pub fn input(&self, n: usize, bodies: &mut dyn Bodies) -> Result<Value, Fault> {
         let fault = |code: &'static str, why: String| Fault { code, stage: Stage::Input, why, said: None };
-        let step = self.script.steps.get(n).ok_or_else(|| fault("unexplained", "there is no such step".into()))?;
+        let step =
+            self.script.steps.get(n).ok_or_else(|| fault("unexplained", "there is no such step".into()))?;
         let input = match &step.input_body {
             None => self.native(n)?,
             Some(body) => {
@@ -124,13 +125,19 @@ impl Values<'_> {
     /// # Errors
     ///
     /// [`Fault`]: the result has not what was kept of the recorded one, or it is of another kind.
-    pub fn keep(&self, n: usize, output: &Value, bodies: &mut dyn Bodies) -> Result<Map<String, Value>, Fault> {
+    pub fn keep(
+        &self,
+        n: usize,
+        output: &Value,
+        bodies: &mut dyn Bodies,
+    ) -> Result<Map<String, Value>, Fault> {
         let fault = |code: &'static str, why: String| Fault { code, stage: Stage::Output, why, said: None };
         let Some((step, of_plan)) = self.script.steps.get(n).zip(self.script.plan.steps.get(n)) else {
             return Ok(Map::new());
         };
         let output = result::as_value(&result::of_value(output.clone(), false));
-        let output = output.ok_or_else(|| fault("absent", "the result says of itself that it is an error".into()))?;
+        let output =
+            output.ok_or_else(|| fault("absent", "the result says of itself that it is an error".into()))?;
         let more = match &step.output_body {
             Some(body) => {
                 let arguments = vec![output, self.params_with_now(), self.kept.clone().into()];
@@ -201,9 +208,10 @@ impl Values<'_> {
         bodies.evaluate(&job).map_err(|error| {
             let (code, why) = match error.why {
                 Why::Unavailable => ("unavailable", "there is no sandbox for its edited logic".to_owned()),
-                Why::Time => {
-                    ("logic", format!("{} ran longer than {} ms and was stopped", kind.as_str(), limits.time_ms))
-                }
+                Why::Time => (
+                    "logic",
+                    format!("{} ran longer than {} ms and was stopped", kind.as_str(), limits.time_ms),
+                ),
                 _ => ("logic", format!("{} failed", kind.as_str())),
             };
             Fault { code, stage, why, said: Some(error.message) }

@@ -212,7 +212,11 @@ mod tests {
         ] {
             let mut plans = recover(&all[..lines]);
             let plan = &mut plans[0];
-            assert_eq!(plan.steps.iter().map(|(_, fate, _)| *fate).collect::<Vec<_>>(), fates, "{lines} lines");
+            assert_eq!(
+                plan.steps.iter().map(|(_, fate, _)| *fate).collect::<Vec<_>>(),
+                fates,
+                "{lines} lines"
+            );
             assert_eq!((plan.ended, plan.owes_a_note()), (ended, !ended && lines > 1));
             assert_eq!(plan.note().is_some(), !ended && lines > 1);
             assert_eq!(plan.note(), None, "told once");

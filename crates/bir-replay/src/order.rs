@@ -17,9 +17,8 @@ impl Order {
     #[must_use]
     pub fn of(script: &Script, policy: &Policy) -> Self {
         let data = dependencies(&script.plan);
-        let stateless = |n: usize| {
-            script.steps.get(n).is_some_and(|step| !step.writes() && policy.is_stateless(step))
-        };
+        let stateless =
+            |n: usize| script.steps.get(n).is_some_and(|step| !step.writes() && policy.is_stateless(step));
         let before = script.steps.iter().enumerate().map(|(n, step)| {
             let waits_for = |earlier: &usize| {
                 let Some(before) = script.steps.get(*earlier) else { return false };
@@ -64,15 +63,26 @@ mod tests {
         let read = |server: &str, tool: &str| json!({"server": server, "tool": tool, "effect": "read"});
         let write = |server: &str| json!({"server": server, "tool": "put", "effect": "write"});
         for (name, steps, stateless, expected) in [
-            ("one server keeps its order", json!([read("s", "a"), read("s", "b")]), &[][..], vec![vec![], vec![0]]),
+            (
+                "one server keeps its order",
+                json!([read("s", "a"), read("s", "b")]),
+                &[][..],
+                vec![vec![], vec![0]],
+            ),
             ("two servers need not wait", json!([read("s", "a"), read("t", "b")]), &[], vec![vec![], vec![]]),
-            ("two stateless reads", json!([read("s", "a"), read("s", "b")]), &["a", "b"], vec![vec![], vec![]]),
+            (
+                "two stateless reads",
+                json!([read("s", "a"), read("s", "b")]),
+                &["a", "b"],
+                vec![vec![], vec![]],
+            ),
             ("one of them is not", json!([read("s", "a"), read("s", "b")]), &["a"], vec![vec![], vec![0]]),
-            ("a write waits for all", json!([read("s", "a"), read("t", "b"), write("u")]), &[], vec![
-                vec![],
-                vec![],
-                vec![0, 1],
-            ]),
+            (
+                "a write waits for all",
+                json!([read("s", "a"), read("t", "b"), write("u")]),
+                &[],
+                vec![vec![], vec![], vec![0, 1]],
+            ),
             ("nothing crosses a write", json!([write("u"), read("s", "a")]), &[], vec![vec![], vec![0]]),
             ("but a stateless read", json!([write("u"), read("s", "a")]), &["a"], vec![vec![], vec![]]),
             ("no write is stateless", json!([write("s"), write("s")]), &["put"], vec![vec![], vec![0]]),

@@ -13,9 +13,7 @@ use crate::intent::{Fate, Recovered};
 use crate::quote::cut;
 use crate::state::{State, Stop, StopKind};
 use bir_model::TicketId;
-use bir_model::scenario::{
-    ExecutionReport, Level, Mode, Outcome, Stage, StepResult, StepVerdict,
-};
+use bir_model::scenario::{ExecutionReport, Level, Mode, Outcome, Stage, StepResult, StepVerdict};
 
 /// Messages are cut to that.
 const MESSAGE: usize = 500;
@@ -272,7 +270,10 @@ mod tests {
         let stop = Stop::new(StopKind::Unanswered, 0, "60 s");
         let unknown = [State::Unknown { by: By::Plan }, State::Waiting];
         let report = of(&unknown, Some(&stop), true, &measured()).unwrap();
-        assert_eq!((report.steps.len(), report.steps[0].status, report.error), (1, StepVerdict::Skipped, None));
+        assert_eq!(
+            (report.steps.len(), report.steps[0].status, report.error),
+            (1, StepVerdict::Skipped, None)
+        );
     }
 
     #[test]
@@ -284,7 +285,11 @@ mod tests {
         ] {
             assert_eq!(of(&[done(), done()], None, true, &seal).unwrap().measured, expected);
         }
-        assert_eq!(of(&[State::Waiting, State::Waiting], None, false, &Seal::default()), None, "nothing to say");
+        assert_eq!(
+            of(&[State::Waiting, State::Waiting], None, false, &Seal::default()),
+            None,
+            "nothing to say"
+        );
     }
 
     #[test]
@@ -293,7 +298,12 @@ mod tests {
         let mut account = Account::new(None, Mode::Direct, None, 1, 0);
         let mut seen = Vec::new();
         for states in [[done()], [State::Waiting]] {
-            seen.push(account.standing(&Standing { tools: &tools, states: &states, stop: None, tried: true }));
+            seen.push(account.standing(&Standing {
+                tools: &tools,
+                states: &states,
+                stop: None,
+                tried: true,
+            }));
         }
         assert_eq!(seen, [Outcome::SteeredFull, Outcome::SteeredFull]);
     }

@@ -62,10 +62,8 @@ pub fn dependencies(plan: &Scenario) -> Vec<BTreeSet<usize>> {
 /// The steps up to this one that keep a value under a key. Nothing else may: an unknown key depends on all of them.
 pub(crate) fn makers(plan: &Scenario, step: usize, key: &str) -> BTreeSet<usize> {
     let before = || plan.steps.iter().enumerate().take(step + 1);
-    let found: BTreeSet<usize> = before()
-        .filter(|(_, step)| step.keeps.iter().any(|keep| keep.key == key))
-        .map(|(n, _)| n)
-        .collect();
+    let found: BTreeSet<usize> =
+        before().filter(|(_, step)| step.keeps.iter().any(|keep| keep.key == key)).map(|(n, _)| n).collect();
     if found.is_empty() { (0..step).collect() } else { found }
 }
 

@@ -23,8 +23,26 @@ pub enum Sink {
 }
 
 const RECIPIENT: [&str; 20] = [
-    "to", "cc", "bcc", "recipient", "recipients", "email", "emails", "mail", "phone", "account", "iban", "bic",
-    "payee", "beneficiary", "invitee", "invitees", "attendees", "participants", "assignee", "channel",
+    "to",
+    "cc",
+    "bcc",
+    "recipient",
+    "recipients",
+    "email",
+    "emails",
+    "mail",
+    "phone",
+    "account",
+    "iban",
+    "bic",
+    "payee",
+    "beneficiary",
+    "invitee",
+    "invitees",
+    "attendees",
+    "participants",
+    "assignee",
+    "channel",
 ];
 const ADDRESS: [&str; 13] = [
     "url", "urls", "uri", "href", "link", "host", "hostname", "domain", "endpoint", "webhook", "callback",
@@ -34,23 +52,53 @@ const PATH: [&str; 10] =
     ["path", "paths", "file", "files", "filename", "filepath", "directory", "dir", "folder", "cwd"];
 const AMOUNT: [&str; 6] = ["amount", "price", "total", "sum", "quantity", "limit"];
 const RUN: [&str; 14] = [
-    "command", "commands", "cmd", "script", "code", "sql", "query", "queries", "statement", "statements",
-    "expression", "shell", "argv", "program",
+    "command",
+    "commands",
+    "cmd",
+    "script",
+    "code",
+    "sql",
+    "query",
+    "queries",
+    "statement",
+    "statements",
+    "expression",
+    "shell",
+    "argv",
+    "program",
 ];
 /// Words of a tool or server that runs what it is given.
 const RUNS: [&str; 14] = [
-    "query", "queries", "exec", "execute", "shell", "bash", "zsh", "powershell", "terminal", "command", "cmd",
-    "eval", "script", "statement",
+    "query",
+    "queries",
+    "exec",
+    "execute",
+    "shell",
+    "bash",
+    "zsh",
+    "powershell",
+    "terminal",
+    "command",
+    "cmd",
+    "eval",
+    "script",
+    "statement",
 ];
 /// Tools of hosts that run a command line.
 pub const SHELLS: [&str; 9] = [
-    "Bash", "bash", "shell", "exec_command", "local_shell", "run_shell_command", "run_in_terminal", "powershell",
+    "Bash",
+    "bash",
+    "shell",
+    "exec_command",
+    "local_shell",
+    "run_shell_command",
+    "run_in_terminal",
+    "powershell",
     "PowerShell",
 ];
 /// Tools of hosts that write a file.
-pub const FILE_WRITERS: [&str; 8] = [
-    "Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "replace", "edit", "apply_patch",
-];
+pub const FILE_WRITERS: [&str; 8] =
+    ["Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "replace", "edit", "apply_patch"];
 /// Tools of hosts that read files.
 pub const FILE_READERS: [&str; 8] =
     ["Read", "Grep", "Glob", "LS", "NotebookRead", "read_file", "search_file_content", "list_directory"];

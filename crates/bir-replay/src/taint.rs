@@ -37,7 +37,8 @@ pub fn of_step(script: &Script, n: usize, policy: &Policy) -> Option<String> {
                     || (sink == Sink::Path && !step.writes() && step.server.as_ref() == Some(server))
             })
         };
-        (!sources.iter().all(trusted)).then(|| path.to_owned())
+        // Where nobody knows the source, it is none that is trusted.
+        (sources.is_empty() || !sources.iter().all(trusted)).then(|| path.to_owned())
     };
     of_plan.input.leaves().iter().find_map(|(path, leaf)| tainted(path, leaf))
 }
@@ -65,9 +66,11 @@ pub fn of_value(
         makers.is_empty() || !makers.iter().all(trusted)
     });
     let mut from = BTreeSet::new();
-    untrusted.for_each(|(_, value)| texts(value, "", 0, &mut |_, text| {
-        from.insert(text);
-    }));
+    untrusted.for_each(|(_, value)| {
+        texts(value, "", 0, &mut |_, text| {
+            from.insert(text);
+        })
+    });
     let mut own = BTreeSet::new();
     texts(&Value::Object(params.clone()), "", 0, &mut |_, text| {
         own.insert(text);
@@ -77,7 +80,8 @@ pub fn of_value(
         let tainted = || {
             !own.contains(&text)
                 && from.iter().any(|result| {
-                    *result == text || (result.len() >= SHORTEST && text.contains(result.as_str()))
+                    *result == text
+                        || (result.len() >= SHORTEST && text.contains(result.as_str()))
                         || (text.len() >= SHORTEST && result.contains(text.as_str()))
                 })
         };
@@ -169,14 +173,19 @@ mod tests {
     fn of_an_edited_body_the_values_are_looked_at() {
         let script = script(steps("mail", "write", json!({})));
         let object = |value: Value| value.as_object().cloned().unwrap();
-        let (params, kept) = (object(json!({"who": "eve@x"})), object(json!({"hit": {"a": "mallory@y", "b": "eve@x"}})));
+        let (params, kept) =
+            (object(json!({"who": "eve@x"})), object(json!({"hit": {"a": "mallory@y", "b": "eve@x"}})));
         for (input, policy, expected) in [
             (json!({"to": "mallory@y"}), Policy::default(), Some("to")),
             (json!({"to": "x mallory@y"}), Policy::default(), Some("to")),
             (json!({"to": "eve@x"}), Policy::default(), None),
             (json!({"to": "ann@z"}), Policy::default(), None),
             (json!({"body": "mallory@y"}), Policy::default(), None),
-            (json!({"to": ["mallory@y"]}), Policy { trusted_sources: ["web".to_owned()].into(), ..Policy::default() }, None),
+            (
+                json!({"to": ["mallory@y"]}),
+                Policy { trusted_sources: ["web".to_owned()].into(), ..Policy::default() },
+                None,
+            ),
         ] {
             assert_eq!(of_value(&script, 1, &input, &params, &kept, &policy).as_deref(), expected, "{input}");
         }

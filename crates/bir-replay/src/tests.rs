@@ -10,7 +10,8 @@ pub(crate) fn plan(steps: Value) -> Scenario {
     let steps: Vec<Value> = steps.as_array().unwrap().iter().map(of_plan).collect();
     let mut params = Vec::new();
     for name in ["p", "q"] {
-        params.push(json!({"name": name, "spans": [], "reading": "text", "role": "setting", "sample": "main"}));
+        params
+            .push(json!({"name": name, "spans": [], "reading": "text", "role": "setting", "sample": "main"}));
     }
     serde_json::from_value(json!({"prompt": "x", "params": params, "steps": steps, "runs": 2})).unwrap()
 }

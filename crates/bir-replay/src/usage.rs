@@ -48,7 +48,11 @@ impl Mark {
 impl Spent {
     /// Of a turn's tokens; `price` gives what one model's tokens cost.
     #[must_use]
-    pub fn of(used: &BTreeMap<String, Tokens>, derive_usd: Usd, price: impl Fn(&str, &Tokens) -> Usd) -> Self {
+    pub fn of(
+        used: &BTreeMap<String, Tokens>,
+        derive_usd: Usd,
+        price: impl Fn(&str, &Tokens) -> Usd,
+    ) -> Self {
         let tokens = used.values().map(|t| t.all_input().saturating_add(t.output_tokens));
         Self {
             session_usd: used.iter().map(|(model, tokens)| price(model, tokens)).sum(),
@@ -88,7 +92,8 @@ mod tests {
     fn a_transcript_that_shrank_costs_nothing() {
         let mark = Mark::new(BTreeMap::from([("m".to_owned(), tokens(500, 50))]));
         assert!(mark.since(&BTreeMap::new()).is_empty());
-        let shrunk = mark.since(&BTreeMap::from([("m".to_owned(), tokens(100, 60)), ("n".to_owned(), tokens(1, 1))]));
+        let shrunk =
+            mark.since(&BTreeMap::from([("m".to_owned(), tokens(100, 60)), ("n".to_owned(), tokens(1, 1))]));
         assert_eq!(shrunk["m"], Tokens { output_tokens: 10, ..Tokens::default() });
         assert_eq!(Spent::of(&shrunk, Usd::ZERO, |_, _| Usd::ZERO).model.as_deref(), Some("m"));
     }

@@ -35,7 +35,9 @@ pub fn is_the_step(step: &Step, called: &Value, input: &Value) -> Result<(), &'s
     if step.server.is_none() && is_run(step) {
         let text = |of: &Map<String, Value>| of.get("command").or_else(|| of.get("cmd")).cloned();
         return match (text(called), text(input)) {
-            (Some(Value::String(called)), Some(Value::String(input))) if shell::same(&called, &input) => Ok(()),
+            (Some(Value::String(called)), Some(Value::String(input))) if shell::same(&called, &input) => {
+                Ok(())
+            }
             (Some(called), Some(input)) if called == input => Ok(()),
             _ => Err("it runs other commands"),
         };
@@ -105,7 +107,8 @@ fn same(a: &Value, b: &Value) -> bool {
         }
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
         (Value::Number(a), Value::Number(b)) => {
-            let whole = |n: &serde_json::Number| n.as_i64().map(i128::from).or_else(|| n.as_u64().map(i128::from));
+            let whole =
+                |n: &serde_json::Number| n.as_i64().map(i128::from).or_else(|| n.as_u64().map(i128::from));
             match (whole(a), whole(b)) {
                 (Some(a), Some(b)) => a == b,
                 _ => a == b || a.as_f64() == b.as_f64(),
@@ -133,7 +136,12 @@ mod tests {
             (&bash, json!({"command": "git push"}), json!({"command": "git push origin x"}), true),
             (&bash, json!({"command": "ls"}), json!({"command": "git push"}), false),
             (&bash, json!({}), json!({"command": "git push"}), false),
-            (&edit, json!({"file_path": "/a", "old_string": "x"}), json!({"file_path": "/a", "old_string": "y"}), true),
+            (
+                &edit,
+                json!({"file_path": "/a", "old_string": "x"}),
+                json!({"file_path": "/a", "old_string": "y"}),
+                true,
+            ),
             (&edit, json!({"file_path": "/b"}), json!({"file_path": "/a"}), false),
             (&edit, json!({}), json!({"file_path": "/a"}), false),
             (&read, json!({"file_path": "/b"}), json!({"file_path": "/a"}), true),

@@ -5,15 +5,42 @@
 
 /// So many words decide, the program included.
 const HEADS: [(&str, usize); 31] = [
-    ("git", 2), ("cargo", 2), ("npm", 2), ("pnpm", 2), ("yarn", 2), ("bun", 2), ("deno", 2), ("docker", 2),
-    ("podman", 2), ("kubectl", 2), ("helm", 2), ("go", 2), ("pip", 2), ("pip3", 2), ("systemctl", 2), ("apt", 2),
-    ("apt-get", 2), ("brew", 2), ("terraform", 2), ("make", 2), ("just", 2), ("rustup", 2), ("dotnet", 2),
-    ("poetry", 2), ("gh", 3), ("glab", 3), ("aws", 3), ("gcloud", 3), ("az", 3), ("npx", 2), ("uvx", 2),
+    ("git", 2),
+    ("cargo", 2),
+    ("npm", 2),
+    ("pnpm", 2),
+    ("yarn", 2),
+    ("bun", 2),
+    ("deno", 2),
+    ("docker", 2),
+    ("podman", 2),
+    ("kubectl", 2),
+    ("helm", 2),
+    ("go", 2),
+    ("pip", 2),
+    ("pip3", 2),
+    ("systemctl", 2),
+    ("apt", 2),
+    ("apt-get", 2),
+    ("brew", 2),
+    ("terraform", 2),
+    ("make", 2),
+    ("just", 2),
+    ("rustup", 2),
+    ("dotnet", 2),
+    ("poetry", 2),
+    ("gh", 3),
+    ("glab", 3),
+    ("aws", 3),
+    ("gcloud", 3),
+    ("az", 3),
+    ("npx", 2),
+    ("uvx", 2),
 ];
 /// Programs that run what their next word says.
 const RUNNERS: [&str; 14] = [
-    "python", "python3", "node", "ruby", "perl", "php", "env", "sudo", "time", "nohup", "nice", "xargs", "exec",
-    "command",
+    "python", "python3", "node", "ruby", "perl", "php", "env", "sudo", "time", "nohup", "nice", "xargs",
+    "exec", "command",
 ];
 /// Subcommands that run what their next word says.
 const RUN_WORDS: [&str; 5] = ["run", "exec", "compose", "x", "dlx"];
@@ -74,7 +101,8 @@ fn head(words: &[&str]) -> Vec<String> {
     while out.len() < most {
         let Some(word) = operands.next() else { break };
         out.push((*word).to_owned());
-        if out.len() == most && RUN_WORDS.contains(word)
+        if out.len() == most
+            && RUN_WORDS.contains(word)
             && let Some(what) = operands.next()
         {
             out.push((*what).to_owned());

@@ -31,7 +31,12 @@ impl Replay {
                 let steps = self.announced(run.limit, self.coverage.reached, bodies);
                 let rest = directive::steer(&self.script.intent, &steps, run.limit, true);
                 let text = self.results(&run.begun, &rest, MAX_REPLAY_REASON);
-                let reply = Reply::Results { text, response: self.response(), steps: run.begun.len(), partial: false };
+                let reply = Reply::Results {
+                    text,
+                    response: self.response(),
+                    steps: run.begun.len(),
+                    partial: false,
+                };
                 self.reply(ask, reply);
                 // Where the next step is one that no plan carries out, there is nothing to steer through.
                 if self.coverage.reached <= run.limit {
@@ -145,7 +150,9 @@ impl Replay {
     /// The note, and the results that the model has not seen.
     pub(super) fn owed_text(&self, most: usize) -> String {
         let own: Vec<usize> = (0..self.states.len())
-            .filter(|n| self.states.get(*n).is_some_and(|state| state.by() == Some(By::Plan) && state.worked()))
+            .filter(|n| {
+                self.states.get(*n).is_some_and(|state| state.by() == Some(By::Plan) && state.worked())
+            })
             .collect();
         let note = self.note(!own.is_empty());
         self.results(&own, &note, most)
@@ -213,8 +220,12 @@ impl Replay {
         if !closed {
             self.close();
         }
-        let standing =
-            Standing { tools: &self.tools, states: &self.states, stop: self.stop.as_ref(), tried: self.tried };
+        let standing = Standing {
+            tools: &self.tools,
+            states: &self.states,
+            stop: self.stop.as_ref(),
+            tried: self.tried,
+        };
         if let Some(report) = self.account.report(&standing, seal, self.at) {
             self.out.push(Action::Report(Box::new(report)));
         }

@@ -264,8 +264,12 @@ impl Replay {
 
     /// What became of it, as far as is known.
     pub fn outcome(&mut self) -> Outcome {
-        let standing =
-            Standing { tools: &self.tools, states: &self.states, stop: self.stop.as_ref(), tried: self.tried };
+        let standing = Standing {
+            tools: &self.tools,
+            states: &self.states,
+            stop: self.stop.as_ref(),
+            tried: self.tried,
+        };
         self.account.standing(&standing)
     }
 
@@ -308,7 +312,8 @@ impl Replay {
     /// Meets what is due.
     fn pass(&mut self, bodies: &mut dyn Bodies) {
         for n in 0..self.states.len() {
-            let overdue = matches!(self.states.get(n), Some(State::Sent { due: Some(due), .. }) if *due <= self.at);
+            let overdue =
+                matches!(self.states.get(n), Some(State::Sent { due: Some(due), .. }) if *due <= self.at);
             if overdue {
                 self.out.push(Action::Cancel { work: self.work(n) });
                 self.log("replay.step_timeout", Some(n), "it did not answer in its time");
@@ -330,7 +335,8 @@ impl Replay {
         let (state, stop) = match ended {
             Ended::Result(output) if result::of_value(output.clone(), false) == Output::Failed => {
                 let said = output.get("content").unwrap_or(&output).to_string();
-                let stop = Stop::new(StopKind::ToolError, n, "the tool answered with an error").saying(said.clone());
+                let stop =
+                    Stop::new(StopKind::ToolError, n, "the tool answered with an error").saying(said.clone());
                 (State::Error { by, text: said }, Some(stop))
             }
             Ended::Result(output) => match self.values().keep(n, &output, bodies) {
@@ -345,7 +351,8 @@ impl Replay {
                 }
             },
             Ended::Error(text) => {
-                let stop = Stop::new(StopKind::ToolError, n, "the tool answered with an error").saying(text.clone());
+                let stop =
+                    Stop::new(StopKind::ToolError, n, "the tool answered with an error").saying(text.clone());
                 (State::Error { by, text }, Some(stop))
             }
             Ended::Unknown(why) => {

@@ -64,7 +64,14 @@ impl Replay {
         let timeout_ms = self.budgets.step_ms.min(until.saturating_sub(self.at));
         self.record(What::Intent { step: n, by: By::Plan });
         let work = self.work(n);
-        self.out.push(Action::Call(Call { work, step: n, server, tool, arguments: input.clone(), timeout_ms }));
+        self.out.push(Action::Call(Call {
+            work,
+            step: n,
+            server,
+            tool,
+            arguments: input.clone(),
+            timeout_ms,
+        }));
         let due = Some(self.at.saturating_add(timeout_ms));
         if let (Some(state), Some(slot)) = (self.states.get_mut(n), self.inputs.get_mut(n)) {
             *state = State::Sent { by: By::Plan, at: self.at, due };
@@ -83,7 +90,8 @@ impl Replay {
         let ahead = if writes && made.is_ok() { self.values().ahead(n) } else { None };
         match (made, ahead) {
             (Ok(_), Some((later, fault))) => {
-                let why = format!("it writes, and step {} cannot be made afterwards: {}", later + 1, fault.why);
+                let why =
+                    format!("it writes, and step {} cannot be made afterwards: {}", later + 1, fault.why);
                 self.stop_for(Stop::new(StopKind::Ahead, n, why));
                 None
             }
@@ -122,7 +130,8 @@ impl Replay {
         if told {
             let fate = match &ended {
                 Ended::Result(output)
-                    if bir_plan::result::of_value(output.clone(), false) != bir_plan::trace::Output::Failed =>
+                    if bir_plan::result::of_value(output.clone(), false)
+                        != bir_plan::trace::Output::Failed =>
                 {
                     crate::intent::Fate::Done
                 }
@@ -143,7 +152,9 @@ impl Replay {
             Some(Bar::Confidence) => "one of its values may be a coincidence".into(),
             Some(Bar::AfterUnsure) => "it writes, and a step before it is not sure of its values".into(),
             Some(Bar::Live) => "only this session can call its tool".into(),
-            Some(Bar::OffAllowlist) => "its server is not on the list of those that a scenario calls by itself".into(),
+            Some(Bar::OffAllowlist) => {
+                "its server is not on the list of those that a scenario calls by itself".into()
+            }
             Some(Bar::Frozen) => "it is frozen".into(),
             Some(Bar::Unexplained) => "nothing explains one of its values".into(),
             Some(Bar::Tainted(place)) => crate::inputs::tainted(place),

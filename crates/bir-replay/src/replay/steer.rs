@@ -48,7 +48,10 @@ impl Replay {
         match &self.phase {
             Phase::Over => self.deliver(&pre),
             Phase::Announced | Phase::Called(_) => {
-                self.retire("replay.vetoed", "the first call was not `run_scenario`, or that one did not come here");
+                self.retire(
+                    "replay.vetoed",
+                    "the first call was not `run_scenario`, or that one did not come here",
+                );
                 self.as_written(pre.ask, Some(RETIRED.to_owned()));
             }
             Phase::Running(run) => match run.whom {
@@ -156,10 +159,10 @@ impl Replay {
     ) {
         if let Some(at) = self.pins.iter().position(|pin| call == Some(pin.call.as_str())) {
             let now = self.at;
-            let (step, overridden) =
-                self.pins.get(at).map_or((0, false), |pin| {
-                    (pin.step, pin::ran_as_pinned(&ran, &pin.pinned) == Some(false))
-                });
+            let (step, overridden) = self
+                .pins
+                .get(at)
+                .map_or((0, false), |pin| (pin.step, pin::ran_as_pinned(&ran, &pin.pinned) == Some(false)));
             let waits = self.is_wrapped(step) && matches!(ended, Ended::Result(_)) && !overridden;
             if waits {
                 // The recording has the proxy's view of it: that one is waited for.
@@ -204,7 +207,8 @@ impl Replay {
         if as_pinned {
             self.absorb(pin.step, By::Session, ended, bodies);
         } else {
-            let why = if *ran == Ran::Untold { "nobody says which" } else { "another hook may have changed them" };
+            let why =
+                if *ran == Ran::Untold { "nobody says which" } else { "another hook may have changed them" };
             self.log("replay.pin_overridden", pin.step, why);
             if let Some(state) = self.states.get_mut(pin.step) {
                 *state = State::Overridden;
@@ -266,9 +270,15 @@ impl Replay {
     pub(super) fn pass_pins(&mut self, bodies: &mut dyn Bodies) {
         let now = self.at;
         while let Some(at) = self.pins.iter().position(|pin| pin.due().is_some_and(|due| due <= now)) {
-            let Some((_, ran, ended)) = self.pins.get_mut(at).and_then(|pin| pin.posted.take()) else { break };
+            let Some((_, ran, ended)) = self.pins.get_mut(at).and_then(|pin| pin.posted.take()) else {
+                break;
+            };
             let step = self.pins.get(at).map(|pin| pin.step);
-            self.log("replay.thread_fallback", step, "no report of its proxy: the host's view threads, and may have another shape");
+            self.log(
+                "replay.thread_fallback",
+                step,
+                "no report of its proxy: the host's view threads, and may have another shape",
+            );
             self.settle(at, &ran, ended, bodies);
         }
     }
@@ -306,4 +316,3 @@ impl Replay {
         self.coverage.steps.get(n).is_some_and(|step| step.reach == Reach::Direct)
     }
 }
-

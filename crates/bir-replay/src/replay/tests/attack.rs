@@ -78,7 +78,9 @@ fn an_error_that_wants_to_be_an_instruction_is_quoted() {
 
 #[test]
 fn a_sink_that_a_result_would_reach_ends_the_plan_before_it() {
-    for (sink, effect) in [("to", "write"), ("url", "read"), ("path", "write"), ("amount", "write"), ("recipients", "write")] {
+    for (sink, effect) in
+        [("to", "write"), ("url", "read"), ("path", "write"), ("amount", "write"), ("recipients", "write")]
+    {
         let steps = json!([
             {"server": "s", "tool": "search", "effect": "read", "keeps": [{"key": "hit", "expr": {"result": ["hit"]}}]},
             {"server": "s", "tool": "look", "effect": "read"},
@@ -86,7 +88,10 @@ fn a_sink_that_a_result_would_reach_ends_the_plan_before_it() {
         ]);
         let mut bed = Bed::of(steps);
         bed.run_scenario().worked(0, ok(json!({"hit": ATTACKS[0]}))).worked(1, ok(json!({})));
-        assert!(bed.text().contains(&format!("`{sink}` decides where it acts, and would come from a result")) || bed.plan.is_over());
+        assert!(
+            bed.text().contains(&format!("`{sink}` decides where it acts, and would come from a result"))
+                || bed.plan.is_over()
+        );
         bed.pre("x", Some("t"), "act", json!({sink: "a"}));
         assert!(bed.pinned().is_none() && calls(&bed).len() == 2, "{sink}");
     }
@@ -99,7 +104,11 @@ fn a_bundle_that_a_command_prints_is_printed_and_nothing_else() {
             {"tool": "Read", "effect": "read", "input": {"file_path": {"const": "/a"}}},
             {"server": "s", "tool": "find", "effect": "read"},
         ]));
-        bed.pre("1", None, "Read", json!({"file_path": "/a"})).post("1", json!({"file_path": "/a"}), ok(json!("t")));
+        bed.pre("1", None, "Read", json!({"file_path": "/a"})).post(
+            "1",
+            json!({"file_path": "/a"}),
+            ok(json!("t")),
+        );
         bed.pre("x", None, "Bash", json!({"command": "ls"})).worked(1, ok(json!(attack)));
         let Reply::InPlace(InPlace::Command(command)) = bed.replied().clone() else { panic!("no command") };
         let (first, rest) = command.split_once('\n').unwrap();

@@ -135,11 +135,7 @@ impl Bed {
     fn pre(&mut self, call: &str, server: Option<&str>, tool: &str, input: Value) -> &mut Self {
         let ask = self.ask();
         let name = server.map_or(tool.to_owned(), |server| format!("mcp__{server}__{tool}"));
-        let tool = ToolRef {
-            name,
-            server: server.map(str::to_owned),
-            tool: server.map(|_| tool.to_owned()),
-        };
+        let tool = ToolRef { name, server: server.map(str::to_owned), tool: server.map(|_| tool.to_owned()) };
         self.hear(Event::Pre(Pre {
             ask,
             call: Some(call.into()),
@@ -199,9 +195,9 @@ impl Bed {
     fn text(&self) -> String {
         match self.replied() {
             Reply::Results { text, .. } | Reply::Nothing { text, .. } => text.clone(),
-            Reply::InPlace(
-                InPlace::Command(text) | InPlace::Deny(text) | InPlace::File { text, .. },
-            ) => text.clone(),
+            Reply::InPlace(InPlace::Command(text) | InPlace::Deny(text) | InPlace::File { text, .. }) => {
+                text.clone()
+            }
             Reply::AsWritten { context } => context.clone().unwrap_or_default(),
             other => panic!("no text: {other:?}"),
         }

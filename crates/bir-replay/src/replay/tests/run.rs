@@ -31,14 +31,24 @@ fn a_direct_plan_threads_its_results_and_answers_once() {
     bed.worked(1, ok(json!({"structuredContent": {"name": "N"}, "content": []})));
     assert_eq!(bed.sent(), [(2, json!({"name": "N"}))]);
     bed.worked(2, ok(json!({"done": true})));
-    let Reply::Results { text, response, steps, partial } = bed.replied().clone() else { panic!("no results") };
+    let Reply::Results { text, response, steps, partial } = bed.replied().clone() else {
+        panic!("no results")
+    };
     assert_eq!((steps, partial, response), (3, false, json!({"k": 7, "n": "N"})));
-    for part in ["All 3 steps", "Step 1 of 3, mcp__s__find. It ran with\n│ {\"city\":\"dev\"}\nand gave", "│ {\"done\":true}", "approve scn_"] {
+    for part in [
+        "All 3 steps",
+        "Step 1 of 3, mcp__s__find. It ran with\n│ {\"city\":\"dev\"}\nand gave",
+        "│ {\"done\":true}",
+        "approve scn_",
+    ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
     journal_is_sound(&bed.all);
     let report = bed.seal().unwrap();
-    assert_eq!((report.outcome.to_string().as_str(), report.steps_pinned, report.measured), ("steered_full", 3, true));
+    assert_eq!(
+        (report.outcome.to_string().as_str(), report.steps_pinned, report.measured),
+        ("steered_full", 3, true)
+    );
     assert!(report.ticket.is_some() && bed.seal().is_none(), "told once");
 }
 
@@ -51,10 +61,22 @@ fn each_fault_stops_it_and_the_note_says_what_is_true() {
         bed
     };
     for (ended, says, outcome) in [
-        (ok(json!({"isError": true, "content": [{"type": "text", "text": "boom"}]})), "Step 2 of 3 (mcp__s__get) was answered with an error.", "fell_back"),
+        (
+            ok(json!({"isError": true, "content": [{"type": "text", "text": "boom"}]})),
+            "Step 2 of 3 (mcp__s__get) was answered with an error.",
+            "fell_back",
+        ),
         (Ended::Error("boom".into()), "Step 2 of 3 (mcp__s__get) was answered with an error.", "fell_back"),
-        (Ended::Unknown("cut off".into()), "Step 2 of 3 (mcp__s__get) was sent but did not answer", "fell_back"),
-        (Ended::NotMade("no proxy".into()), "Step 2 of 3 (mcp__s__get) did not run: nobody took the call.", "fell_back"),
+        (
+            Ended::Unknown("cut off".into()),
+            "Step 2 of 3 (mcp__s__get) was sent but did not answer",
+            "fell_back",
+        ),
+        (
+            Ended::NotMade("no proxy".into()),
+            "Step 2 of 3 (mcp__s__get) did not run: nobody took the call.",
+            "fell_back",
+        ),
         (ok(json!({"other": 1})), "Step 2 of 3 (mcp__s__get) ran: its result is real", "fell_back"),
         (ok(json!({"name": null})), "could not read its output (`n` is null)", "fell_back"),
         (ok(json!("text")), "Do not run it again.", "fell_back"),
@@ -138,8 +160,14 @@ fn esc_begins_nothing_more_and_the_note_comes_with_the_next_call() {
     assert!(bed.steps_sent().is_empty());
     bed.pre("x", Some("t"), "put", json!({"name": "N"}));
     let text = bed.text();
-    assert!(matches!(bed.replied(), Reply::InPlace(InPlace::Deny(_))), "in the place of what could repeat it");
-    assert!(text.contains("Steps 1–2: done: the result is below.") && text.contains("│ {\"name\":\"N\"}"), "{text}");
+    assert!(
+        matches!(bed.replied(), Reply::InPlace(InPlace::Deny(_))),
+        "in the place of what could repeat it"
+    );
+    assert!(
+        text.contains("Steps 1–2: done: the result is below.") && text.contains("│ {\"name\":\"N\"}"),
+        "{text}"
+    );
     bed.pre("y", Some("t"), "put", json!({"name": "N"}));
     assert!(bed.is_as_written() && bed.text().is_empty(), "told once");
     let report = bed.seal().unwrap();
@@ -205,7 +233,8 @@ fn what_its_owner_has_not_approved_is_asked_once() {
     assert_eq!(bed.steps_sent(), [0]);
     assert!(bed.last.contains(&Action::Approved));
     // Nothing runs unasked, whatever the model calls.
-    let steered = json!([{"tool": "Read", "effect": "read"}, {"server": "s", "tool": "get", "effect": "read"}]);
+    let steered =
+        json!([{"tool": "Read", "effect": "read"}, {"server": "s", "tool": "get", "effect": "read"}]);
     let mut bed = Setting { approved: false, ..Setting::default() }.bed(steered);
     assert_eq!(bed.plan.consent, Consent::Ask);
     bed.pre("x", Some("s"), "strange", json!({}));
@@ -239,7 +268,11 @@ fn reads_of_two_servers_run_side_by_side_and_a_fault_waits_for_what_is_under_way
 fn results_that_are_of_nothing_change_nothing() {
     let mut bed = Bed::of(three());
     bed.run_scenario().worked(0, ok(json!({"id": 7})));
-    for (work, name) in [("plan.0", "replay.duplicate_result"), ("plan.2", "replay.duplicate_result"), ("other.1", "replay.strange_result")] {
+    for (work, name) in [
+        ("plan.0", "replay.duplicate_result"),
+        ("plan.2", "replay.duplicate_result"),
+        ("other.1", "replay.strange_result"),
+    ] {
         bed.hear(Event::Worked { work: work.into(), ended: ok(json!({"id": 8})) });
         assert!(bed.logged(name) && bed.steps_sent().is_empty() && bed.replies().is_empty());
     }
@@ -252,7 +285,10 @@ fn the_reads_at_the_beginning_run_in_one_call_and_the_write_is_pinned() {
     let mut bed = Setting { level: Level::L1, ..Setting::default() }.bed(three());
     bed.run_scenario().worked(0, ok(json!({"id": 7}))).worked(1, ok(json!({"name": "N"})));
     let text = bed.text();
-    assert!(text.contains("3. mcp__t__put\n│ arguments: {\"name\":\"N\"}") && text.contains("│ {\"name\":\"N\"}"), "{text}");
+    assert!(
+        text.contains("3. mcp__t__put\n│ arguments: {\"name\":\"N\"}") && text.contains("│ {\"name\":\"N\"}"),
+        "{text}"
+    );
     bed.pre("x", Some("t"), "put", json!({"name": "N"}));
     let Reply::Pin { input, permission, .. } = bed.replied().clone() else { panic!("not pinned") };
     assert_eq!((input, permission), (json!({"name": "N"}), None), "the host's own prompt decides");
@@ -287,7 +323,11 @@ fn edited_bodies_are_evaluated_elsewhere_and_their_failures_hand_over() {
         match says {
             None => assert_eq!(bed.sent(), [(0, json!({"city": "Rome"}))]),
             Some(says) => {
-                assert!(bed.text().contains(says) && bed.steps_sent().is_empty(), "{gives:?}: {}", bed.text());
+                assert!(
+                    bed.text().contains(says) && bed.steps_sent().is_empty(),
+                    "{gives:?}: {}",
+                    bed.text()
+                );
                 assert_eq!(bed.outcome(), "failed");
             }
         }

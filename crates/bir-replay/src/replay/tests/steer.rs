@@ -33,7 +33,15 @@ fn three_pinned_calls_end_the_plan() {
     bed.post("2", json!({"file_path": "/a"}), ok(json!({"file": "text"})));
     let ask = bed.ask();
     let tool = ToolRef { name: "mcp__t__put".into(), server: Some("t".into()), tool: Some("put".into()) };
-    bed.hear(Event::Pre(Pre { ask, call: Some("3".into()), tool, input: json!({}), agent: false, planning: false, inject: Some("bir-1".into()) }));
+    bed.hear(Event::Pre(Pre {
+        ask,
+        call: Some("3".into()),
+        tool,
+        input: json!({}),
+        agent: false,
+        planning: false,
+        inject: Some("bir-1".into()),
+    }));
     let Reply::Pin { input, pinned, permission } = bed.replied().clone() else { panic!("not pinned") };
     assert_eq!(input, json!({"id": 7, "__bir_call_id__": "bir-1"}), "both payloads in one object");
     assert_eq!((pinned, permission), (json!({"id": 7}), Some(Permission::Allow)));
@@ -117,7 +125,11 @@ fn a_call_that_is_not_the_step_runs_as_it_was_written() {
     bed.pre("1", Some("s"), "find", json!({"city": "placeholder"}));
     assert!(bed.is_as_written());
     bed.pre("2", Some("s"), "other", json!({}));
-    assert!(bed.is_as_written() && bed.text().contains("your own arguments") && bed.logged("replay.pin_abandoned"));
+    assert!(
+        bed.is_as_written()
+            && bed.text().contains("your own arguments")
+            && bed.logged("replay.pin_abandoned")
+    );
     assert!(bed.plan.is_over() && !bed.all.iter().any(|action| matches!(action, Action::Call(_))));
     assert_eq!(bed.outcome(), "not_steered");
 }
@@ -147,7 +159,11 @@ fn a_call_beside_a_pin_waits_for_it_and_then_hands_over() {
 
     // The last step is under way: it does not wait at all.
     let mut bed = second();
-    bed.pre("2", None, "Read", json!({"file_path": "/a"})).post("2", json!({"file_path": "/a"}), ok(json!("t")));
+    bed.pre("2", None, "Read", json!({"file_path": "/a"})).post(
+        "2",
+        json!({"file_path": "/a"}),
+        ok(json!("t")),
+    );
     bed.pre("3", Some("t"), "put", json!({})).pre("4", None, "Read", json!({"file_path": "/b"}));
     assert!(matches!(bed.replied(), Reply::InPlace(_)) && bed.logged("replay.concurrent_call"));
 }
@@ -180,7 +196,12 @@ fn a_pinned_step_that_fails_hands_over() {
     ] {
         let mut bed = second();
         bed.pre("2", None, "Read", json!({"file_path": "/a"}));
-        bed.hear(Event::Post { ask: Some(AskId(99)), call: Some("2".into()), ran: Ran::Untold, ended: ended.clone() });
+        bed.hear(Event::Post {
+            ask: Some(AskId(99)),
+            call: Some("2".into()),
+            ran: Ran::Untold,
+            ended: ended.clone(),
+        });
         assert_eq!(bed.plan.stopped().map(|stop| stop.kind), Some(kind), "{ended:?}");
         assert!(bed.text().contains("Step 2"), "{}", bed.text());
         bed.pre("3", Some("t"), "put", json!({}));
@@ -197,20 +218,31 @@ fn off_the_script_what_is_left_runs_in_the_place_of_the_call() {
     ]);
     let begin = || {
         let mut bed = Bed::of(all.clone());
-        bed.pre("1", None, "Read", json!({"file_path": "/a"})).post("1", json!({"file_path": "/a"}), ok(json!("t")));
+        bed.pre("1", None, "Read", json!({"file_path": "/a"})).post(
+            "1",
+            json!({"file_path": "/a"}),
+            ok(json!("t")),
+        );
         bed
     };
     let mut bed = begin();
     bed.pre("x", None, "Bash", json!({"command": "ls"}));
     assert_eq!(bed.steps_sent(), [1]);
     bed.worked(1, ok(json!({"id": 7}))).worked(2, ok(json!({"ok": "BIR_REPLAY_END"})));
-    let Reply::InPlace(InPlace::Command(command)) = bed.replied() else { panic!("no command: {:?}", bed.replied()) };
+    let Reply::InPlace(InPlace::Command(command)) = bed.replied() else {
+        panic!("no command: {:?}", bed.replied())
+    };
     assert!(command.starts_with("cat <<'BIR_REPLAY_END") && command.contains("The remaining steps"));
     assert_eq!(bed.outcome(), "diverged");
     // Another tool is denied with it.
     let mut bed = begin();
-    bed.pre("x", Some("u"), "other", json!({})).worked(1, ok(json!({"id": 7}))).worked(2, Ended::Error("no".into()));
-    assert!(matches!(bed.replied(), Reply::InPlace(InPlace::Deny(_))) && bed.text().contains("answered with an error"));
+    bed.pre("x", Some("u"), "other", json!({}))
+        .worked(1, ok(json!({"id": 7})))
+        .worked(2, Ended::Error("no".into()));
+    assert!(
+        matches!(bed.replied(), Reply::InPlace(InPlace::Deny(_)))
+            && bed.text().contains("answered with an error")
+    );
     assert_eq!(bed.outcome(), "fell_back");
     // Nothing begins past its budget, or after the hook was answered.
     let mut bed = begin();
@@ -232,8 +264,17 @@ fn off_the_script_what_is_left_runs_in_the_place_of_the_call() {
 #[test]
 fn off_the_script_with_nothing_that_may_run_the_call_goes_on() {
     for (steps, setting) in [
-        (mixed(), Setting { policy: Policy { allow_servers: Some(Policy::servers("t")), ..Policy::default() }, ..Setting::default() }),
-        (json!([{"tool": "Read", "effect": "read"}, {"server": "s", "tool": "a", "effect": "read"}]), Setting::default()),
+        (
+            mixed(),
+            Setting {
+                policy: Policy { allow_servers: Some(Policy::servers("t")), ..Policy::default() },
+                ..Setting::default()
+            },
+        ),
+        (
+            json!([{"tool": "Read", "effect": "read"}, {"server": "s", "tool": "a", "effect": "read"}]),
+            Setting::default(),
+        ),
         (mixed(), Setting { level: Level::L0, ..Setting::default() }),
     ] {
         let mut bed = setting.bed(steps);
@@ -252,7 +293,15 @@ fn off_the_script_with_nothing_that_may_run_the_call_goes_on() {
     // A call without an id cannot be pinned.
     let mut bed = Bed::of(mixed());
     let tool = ToolRef { name: "mcp__s__find".into(), server: Some("s".into()), tool: None };
-    bed.hear(Event::Pre(Pre { ask: AskId(9), call: None, tool, input: json!({}), agent: false, planning: false, inject: None }));
+    bed.hear(Event::Pre(Pre {
+        ask: AskId(9),
+        call: None,
+        tool,
+        input: json!({}),
+        agent: false,
+        planning: false,
+        inject: None,
+    }));
     assert_eq!(bed.steps_sent(), [0]);
 }
 
@@ -267,7 +316,12 @@ fn an_input_that_cannot_be_made_hands_over_in_the_place_of_the_call() {
     bed.post("1", json!({"file_path": "/a"}), ok(json!({"text": "token [redacted:token:9f]"})));
     bed.pre("2", Some("u"), "put", json!({}));
     assert!(matches!(bed.replied(), Reply::InPlace(InPlace::Deny(_))));
-    assert!(bed.text().contains("Step 2 of 2 (mcp__u__put) did not run: it would hold the placeholder of a secret"), "{}", bed.text());
+    assert!(
+        bed.text()
+            .contains("Step 2 of 2 (mcp__u__put) did not run: it would hold the placeholder of a secret"),
+        "{}",
+        bed.text()
+    );
     assert_eq!(bed.outcome(), "fell_back");
 }
 
@@ -278,7 +332,11 @@ fn a_frozen_step_ends_what_is_steered() {
         {"server": "s", "tool": "put", "effect": "write", "mark": "by_hand"},
     ]);
     let mut bed = Bed::of(steps);
-    bed.pre("1", None, "Read", json!({"file_path": "/a"})).post("1", json!({"file_path": "/a"}), ok(json!("t")));
+    bed.pre("1", None, "Read", json!({"file_path": "/a"})).post(
+        "1",
+        json!({"file_path": "/a"}),
+        ok(json!("t")),
+    );
     assert!(bed.text().contains("Step 2 of 2 (mcp__s__put) did not run: it is frozen"), "{}", bed.text());
     assert!(bed.plan.is_over());
 }
@@ -286,14 +344,26 @@ fn a_frozen_step_ends_what_is_steered() {
 #[test]
 fn planning_sub_agents_and_housekeeping_are_left_alone() {
     let mut bed = Bed::of(mixed());
-    let tool = |name: &str, server: Option<&str>| ToolRef { name: name.into(), server: server.map(str::to_owned), tool: None };
+    let tool = |name: &str, server: Option<&str>| ToolRef {
+        name: name.into(),
+        server: server.map(str::to_owned),
+        tool: None,
+    };
     for (tool, agent, planning, input) in [
         (tool("mcp__s__find", Some("s")), true, false, json!({})),
         (tool("mcp__s__find", Some("s")), false, true, json!({})),
         (tool("ToolSearch", None), false, false, json!({})),
         (tool("Bash", None), false, false, json!({"command": "bir status"})),
     ] {
-        bed.hear(Event::Pre(Pre { ask: AskId(1), call: Some("c".into()), tool, input, agent, planning, inject: None }));
+        bed.hear(Event::Pre(Pre {
+            ask: AskId(1),
+            call: Some("c".into()),
+            tool,
+            input,
+            agent,
+            planning,
+            inject: None,
+        }));
         assert!(bed.is_as_written() && !bed.plan.is_over());
     }
     assert_eq!(bed.plan.states(), vec![State::Waiting; 3]);

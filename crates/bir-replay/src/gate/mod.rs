@@ -19,6 +19,10 @@
 //!
 //! A scenario that its owner has not approved is not declined: the host asks ([`Consent::Ask`]).
 
+mod fits;
+#[cfg(test)]
+mod tests;
+
 use crate::coverage::{Bar, Coverage};
 use crate::expect::Expected;
 use crate::guard;
@@ -28,7 +32,6 @@ use crate::script::{Now, Script, ScriptError};
 use bir_model::scenario::{Decision as HubDecision, ExecutionReport, Matched, Mode, Outcome};
 use bir_model::{ScenarioId, TicketId};
 use bir_plan::param::Role;
-use bir_plan::template::Origin;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -268,8 +271,8 @@ fn climb(q: Question<'_>) -> Result<Ready, Fallen> {
     })?;
     let vetoed = q.policy.vetoes(matched.similarity);
     rung(!vetoed, Code::Similarity, "it is less similar than the operator asks for")?;
-    fits_directory(&script, q.there, q.here)?;
-    fits_tools(&script, q.wrapped, q.tools)?;
+    fits::directory(&script, q.there, q.here)?;
+    fits::tools(&script, q.wrapped, q.tools)?;
     let params = values(&script, &matched)?;
     guard::check(&script, &params)
         .map_err(|no| (Code::UnsafeValue, format!("`{}` goes into what is run: {}", no.param, no.why)))?;
@@ -308,59 +311,6 @@ fn climb(q: Question<'_>) -> Result<Ready, Fallen> {
         consent: if approved { Consent::Given } else { Consent::Ask },
         expected: q.expected,
     })
-}
-
-fn fits_directory(script: &Script, there: Place<'_>, here: Place<'_>) -> Result<(), Fallen> {
-    let no = |why: &str| Err((Code::OtherDirectory, why.to_owned()));
-    if let (Some(there), Some(here)) = (there.project, here.project)
-        && there != here
-    {
-        return no("it was recorded in another project");
-    }
-    let (Some(there), Some(here)) = (there.cwd, here.cwd) else { return Ok(()) };
-    if there == here {
-        return Ok(());
-    }
-    // A constant that lies in the recording's directory, and not in this one.
-    let inside = |text: &str, of: &str| {
-        let of = of.trim_end_matches('/');
-        !of.is_empty() && text.match_indices(of).any(|(at, _)| {
-            text.get(at + of.len()..).is_some_and(|rest| rest.is_empty() || !rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.')))
-        })
-    };
-    let pinned = |value: &Value| strings(value).iter().any(|text| inside(text, there) && !inside(text, here));
-    let leaves = script.plan.steps.iter().flat_map(|step| step.input.leaves());
-    let constants = leaves.filter(|(_, leaf)| leaf.origin == Origin::Constant);
-    let expr = |leaf: &bir_plan::template::Leaf| serde_json::to_value(&leaf.expr).unwrap_or_default();
-    if constants.into_iter().any(|(_, leaf)| pinned(&expr(leaf))) {
-        return no("it names a place of another directory");
-    }
-    Ok(())
-}
-
-fn strings(value: &Value) -> Vec<&str> {
-    match value {
-        Value::String(text) => vec![text],
-        Value::Array(elements) => elements.iter().flat_map(strings).collect(),
-        Value::Object(members) => members.values().flat_map(strings).collect(),
-        _ => Vec::new(),
-    }
-}
-
-fn fits_tools(script: &Script, wrapped: &BTreeSet<String>, tools: Tools<'_>) -> Result<(), Fallen> {
-    for step in &script.steps {
-        let Some(server) = &step.server else { continue };
-        let has_server = wrapped.contains(server) || tools.servers.is_none_or(|servers| servers.contains(server));
-        let tells = |named: &BTreeSet<(String, String)>| named.iter().any(|(of, _)| of == server);
-        let has_tool = tools.named.is_none_or(|named| {
-            !tells(named) || named.contains(&(server.clone(), step.tool.clone()))
-        });
-        if !has_server || !has_tool {
-            let name = crate::note::name(&step.tool_name);
-            return Err((Code::OtherTools, format!("`{name}` is no tool of this session")));
-        }
-    }
-    Ok(())
 }
 
 /// The values for this prompt. A setting that nobody has read is what it was; a target is missing.
