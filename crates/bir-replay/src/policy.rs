@@ -46,7 +46,7 @@ impl Policy {
             (None, _) => false,
             // Words nominated: an operator who asks for a similarity wants to see one.
             (Some(_), None) => true,
-            (Some(least), Some(similarity)) => !(similarity >= least),
+            (Some(least), Some(similarity)) => similarity.is_nan() || least.is_nan() || similarity < least,
         }
     }
 }

@@ -105,7 +105,7 @@ fn each_rung_declines_with_its_own_word() {
         let report = declined.report(&seal, 10);
         assert_eq!(report.is_some(), declined.outcome().is_some());
         assert_eq!(report.as_ref().map(|report| report.outcome), declined.outcome());
-        assert_eq!(report.is_some_and(|report| report.ticket.is_none()), false);
+        assert!(report.is_none_or(|report| report.ticket.is_some()));
         assert_eq!(declined.report(&seal, 11), None);
     }
 }

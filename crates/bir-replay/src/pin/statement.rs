@@ -57,7 +57,7 @@ fn statements(text: &str) -> Vec<Vec<String>> {
             '\'' | '"' | '`' => {
                 end_word(&mut word, &mut words);
                 // A verb in a literal is none.
-                while let Some(inner) = chars.next() {
+                for inner in chars.by_ref() {
                     if inner == c {
                         break;
                     }
@@ -71,7 +71,7 @@ fn statements(text: &str) -> Vec<Vec<String>> {
                 end_word(&mut word, &mut words);
                 chars.next();
                 let mut before = ' ';
-                while let Some(inner) = chars.next() {
+                for inner in chars.by_ref() {
                     if before == '*' && inner == '/' {
                         break;
                     }

@@ -254,7 +254,7 @@ impl Run {
         };
         match &ended {
             Ended::Result(_) => self.world.apply(&work),
-            Ended::Unknown(_) if pick % 2 == 0 => self.world.apply(&work),
+            Ended::Unknown(_) if pick.is_multiple_of(2) => self.world.apply(&work),
             // It says that nobody has it, and nobody has.
             Ended::NotMade(_) => {
                 self.world.out.remove(&work);
@@ -284,13 +284,13 @@ impl Run {
             (Ended::Result(_), _) => self.world.applied.push((step, input)),
             _ => {}
         }
-        if wrapped && pick % 2 == 0 {
+        if wrapped && pick.is_multiple_of(2) {
             self.bed.report(&call, ran.clone(), ended.clone());
             self.look()?;
         }
         self.bed.post(&call, ran.clone(), ended.clone());
         self.look()?;
-        if wrapped && pick % 3 == 0 {
+        if wrapped && pick.is_multiple_of(3) {
             self.bed.report(&call, ran, ended);
         }
         Ok(())
