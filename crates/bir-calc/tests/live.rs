@@ -1,5 +1,7 @@
 //! A dry replay says what a live one does: the same steps with the same inputs, and the same word for what runs.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use bir_calc::level::act;
 use bir_calc::rehearse::{Values, rehearse};
 use bir_calc::stored::{Stored, effect};
