@@ -39,9 +39,9 @@ pub struct Pre {
 /// With which arguments a call ran.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ran {
-    /// With these.
+    /// With these, as they ran: nothing of them is redacted.
     With(Value),
-    /// Whether they are the pinned ones, where only a keyed hash of them is told.
+    /// Whether they are the pinned ones, where a keyed hash of them is told: what redaction has changed cannot be compared otherwise.
     AsPinned(bool),
     /// Nobody says.
     Untold,

@@ -205,8 +205,21 @@ impl Replay {
 
     /// The turn is over.
     pub(super) fn seal(&mut self, seal: &Seal) {
-        if matches!(self.phase, Phase::Running(_)) {
+        if let Phase::Running(run) = &self.phase {
+            let whom = run.whom.clone();
             self.cut_off();
+            // Nobody may be there any more: the note stays owed.
+            let text = self.owed.then(|| self.owed_text(crate::budget::BASH_CHANNEL_MAX));
+            match (whom, text) {
+                (Whom::Scenario(ask), text) => {
+                    let note = text.is_some();
+                    let text = text.unwrap_or_else(|| super::called::NOTHING.to_owned());
+                    self.reply(ask, Reply::Nothing { text, note });
+                }
+                (Whom::Hook(pre), Some(text)) => self.in_place(&pre, &text),
+                (Whom::Hook(pre), None) => self.as_written(pre.ask, None),
+                (Whom::Nobody, _) => {}
+            }
         }
         self.answer_held(false);
         for pin in std::mem::take(&mut self.pins) {

@@ -290,8 +290,10 @@ impl Replay {
         let mut out = Vec::new();
         for (n, step) in steps {
             // What waits for a result is not known, and a body is not evaluated for a preview.
-            let known = step.input_body.is_none() && self.values().input(n, bodies).is_ok();
-            let input = known.then(|| self.values().input(n, bodies).ok()).flatten();
+            let input = match step.input_body {
+                None => self.values().input(n, bodies).ok(),
+                Some(_) => None,
+            };
             out.push(Announced { tool: &step.tool_name, reasoning: step.reasoning.as_deref(), input });
         }
         out

@@ -105,12 +105,22 @@ struct Run {
     calls: u32,
     stopped: bool,
     past: Vec<(String, Ended)>,
+    /// Asks of which the plan was told that nobody waits for them.
+    lost: BTreeSet<AskId>,
 }
 
 impl Run {
     fn new(shapes: Vec<Shape>, level: Level, approved: bool) -> Self {
         let bed = Setting { level, approved, ..Setting::default() }.bed(steps(&shapes));
-        Self { bed, world: World::default(), shapes, calls: 0, stopped: false, past: Vec::new() }
+        Self {
+            bed,
+            world: World::default(),
+            shapes,
+            calls: 0,
+            stopped: false,
+            past: Vec::new(),
+            lost: BTreeSet::new(),
+        }
     }
 
     /// After an event: its actions reach the world, and everything is looked at.
@@ -341,10 +351,12 @@ proptest! {
                 10 => match pick % 4 {
                     0 => {
                         let asks = run.bed.asks;
+                        run.lost.insert(AskId(asks));
                         run.bed.hear(Event::ScenarioCancelled { ask: AskId(asks) });
                     }
                     1 => {
                         let asks = run.bed.asks;
+                        run.lost.insert(AskId(asks));
                         run.bed.hear(Event::AskLost(AskId(asks)));
                     }
                     2 => {
@@ -385,6 +397,9 @@ proptest! {
             if let Action::Reply { to, .. } = action && to.0 < 7_777 {
                 prop_assert!(answered.insert(*to), "answered twice: {to:?}");
             }
+        }
+        for ask in (1..=run.bed.asks).map(AskId) {
+            prop_assert!(answered.contains(&ask) || run.lost.contains(&ask), "never answered: {ask:?}");
         }
         let outcome = run.bed.plan.outcome();
         let worked = run.bed.plan.states().iter().filter(|state| state.worked()).count();
