@@ -142,6 +142,7 @@ fn a_proxy_registers_first_and_speaks_of_its_project_alone() {
         tool: "t".into(),
         call_id: None,
         fingerprint: None,
+        replayed: false,
         at: 1,
         what: ProxyWhat::Began { input: None },
     };

@@ -192,7 +192,15 @@ impl Session {
         let at = Moment { epoch_ms: 0, instant: Instant::now() };
         let arguments = Some(Payload { head: arguments.as_bytes(), len: arguments.len() as u64 });
         let (call, tool, host_call_id) = (CallKey(key), tool.into(), Some(format!("toolu_{key}").into()));
-        self.tap.observe(Event::Began { call, tool, host_call_id, arguments, client: None, at });
+        self.tap.observe(Event::Began {
+            call,
+            tool,
+            host_call_id,
+            arguments,
+            client: None,
+            replayed: false,
+            at,
+        });
     }
 
     pub(super) fn ended(&mut self, key: u64) {
