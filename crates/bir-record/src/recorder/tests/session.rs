@@ -177,7 +177,8 @@ impl Session {
             let negotiate = move |now| Negotiation::new(false, scope, window(now));
             let bound = Bound::new(Box::new(desk.clone()), registration());
             let (server, store) = ("files".into(), Some(store));
-            let parts = worker::Parts { server, surroundings, say, store, bound, takes_call_ids };
+            let introduces = takes_call_ids.is_some();
+            let parts = worker::Parts { server, surroundings, say, store, bound, takes_call_ids, introduces };
             move || worker::run_on_thread(queue, parts, negotiate)
         };
         Self { tap: ProxyTap::new(queue.clone(), Box::new(start), early), queue, kept, desk, opens, around }
