@@ -284,6 +284,8 @@ impl Home {
 pub(crate) struct Running {
     pub(crate) stop: Arc<Notify>,
     thread: JoinHandle<Result<End, ServeError>>,
+    /// Brings the handle to the work of proxies.
+    pub(crate) works: std::sync::mpsc::Receiver<bir_control::work::Works>,
 }
 
 impl Running {
