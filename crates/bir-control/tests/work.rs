@@ -28,26 +28,7 @@ impl Scene {
     }
 
     fn register(&self, project: &str, proxy: &str) -> Client {
-        let client = self.home.client(project);
-        let registration = Registration {
-            api_version: 1,
-            version: "1".into(),
-            proxy_id: proxy.into(),
-            server: ServerInfo { name: "s".into(), ..ServerInfo::default() },
-            pid: std::process::id(),
-            parent_pid: std::process::id(),
-            cwd: self.home.project(project),
-            host: None,
-            host_session: None,
-            takes_call_id: false,
-        };
-        let (status, answer) = client.post("/proxy/register", &registration);
-        assert_eq!(
-            (status, &answer["replay"], &answer["pollHoldMs"]),
-            (200, &json!(true), &json!(25_000)),
-            "{answer}"
-        );
-        client
+        register(&self.home, project, proxy)
     }
 
     fn work(&self, budget: Duration) -> Work {
@@ -66,6 +47,29 @@ impl Scene {
     fn submit(&self, budget: Duration) -> Pending {
         self.works.submit(self.work(budget))
     }
+}
+
+fn register(home: &Home, project: &str, proxy: &str) -> Client {
+    let client = home.client(project);
+    let registration = Registration {
+        api_version: 1,
+        version: "1".into(),
+        proxy_id: proxy.into(),
+        server: ServerInfo { name: "s".into(), ..ServerInfo::default() },
+        pid: std::process::id(),
+        parent_pid: std::process::id(),
+        cwd: home.project(project),
+        host: None,
+        host_session: None,
+        takes_call_id: false,
+    };
+    let (status, answer) = client.post("/proxy/register", &registration);
+    assert_eq!(
+        (status, &answer["replay"], &answer["pollHoldMs"]),
+        (200, &json!(true), &json!(25_000)),
+        "{answer}"
+    );
+    client
 }
 
 fn serve(home: &Home) -> (Running, Works) {
@@ -212,4 +216,73 @@ fn what_was_given_when_the_control_server_ended_is_unknown_for_the_next_one() {
     runtime.block_on(scene.works.settle(&left[0].work));
     wait("it is settled", || runtime.block_on(scene.works.unsettled()).is_empty());
     scene.server.end();
+}
+
+/// Names the state directory for the process that [`a_control_server_that_is_killed_leaves_what_it_gave_unknown`] starts.
+const CHILD: &str = "BIR_CONTROL_TEST_CHILD";
+
+/// Serves in a process of its own, where it is told to, and submits one work. It is killed.
+#[test]
+fn serves_in_a_process_of_its_own() {
+    let Some(state) = std::env::var_os(CHILD) else { return };
+    let (give, works) = std::sync::mpsc::channel();
+    let options = bir_control::daemon::Options {
+        state_dir: (&state).into(),
+        version: "0.1.0".into(),
+        force: false,
+        idle: LONG,
+        log: bir_control::log::Log::to_stderr(None),
+        stop: std::sync::Arc::default(),
+        replay: bir_control_client::Replay::ByProject,
+        works: Some(give),
+    };
+    let submits = move || {
+        let works: Works = works.recv().unwrap();
+        let project = projects::list(std::path::Path::new(&state)).remove(0).1.project.unwrap();
+        loop {
+            let work = Work {
+                project: project.clone(),
+                server: "s".into(),
+                session: None,
+                tool: "t".into(),
+                arguments: "{}".into(),
+                budget: LONG,
+                plan: None,
+                step: None,
+            };
+            if works.submit(work).wait() == Outcome::NotSent(Unsent::NoProxy) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    };
+    std::thread::spawn(submits);
+    let _ = bir_control::daemon::serve(options, common::StandIn::default(), common::NoTranscripts);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_control_server_that_is_killed_leaves_what_it_gave_unknown() {
+    let home = Home::new();
+    for name in ["a", "b"] {
+        projects::set_replay(&home.state(), &home.project(name), true).unwrap();
+    }
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "serves_in_a_process_of_its_own"])
+        .env(CHILD, home.state())
+        .spawn()
+        .unwrap();
+    wait("the control server", || ["a", "b"].iter().all(|name| home.discovery(name).url.is_some()));
+    let client = register(&home, "a", "p");
+    let mut work = Value::Null;
+    wait("an order", || {
+        work = poll(&client, "p", 2_000)["work"].clone();
+        !work.is_null()
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (server, works) = serve(&home);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let left = runtime.block_on(works.unsettled());
+    assert_eq!(left.iter().map(|one| json!(one.work)).collect::<Vec<_>>(), [work["workId"].clone()]);
+    server.end();
 }
