@@ -305,3 +305,51 @@ fn where_replay_is_off_nobody_asks_for_work() {
     bir_control_client::projects::set_replay(&world.home(), &world.project(), false).unwrap();
     assert_eq!(serving.run(world.work("echo", "{}")), Outcome::NotSent(Unsent::Off));
 }
+
+#[test]
+fn a_long_answer_whose_id_comes_last_is_whose_it_is() {
+    let late = |mark: &str| {
+        let text = mark.repeat(200_000);
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"{text}\"}}]}},\"id\":${{id}}}}"
+        )
+    };
+    let script = Script::new()
+        .on(On::tool("ours"), [Step::SleepMs(50), Step::Answer(late("o").into())])
+        .on(On::tool("hosts"), [Step::SleepMs(50), Step::Answer(late("h").into())]);
+    for way in [Way::ALL[0], Way::Remote(Leg::Json), Way::Remote(Leg::Events)] {
+        let world = World::new();
+        let serving = world.serve();
+        let mut stage = world.stage(&script, way);
+        open(&mut stage);
+        serving.ready(&world);
+        let pending = serving.submit(world.work("ours", "{}"));
+        let line = stage.call("77", "hosts", "{}");
+        let answer = stage.ask(line);
+        assert!(answer.contains("hhhh") && answer.contains("\"id\":77"), "{way:?}");
+        assert!(result(pending.wait()).contains("oooo"), "{way:?}");
+        assert!(!text(stage.host.stdout()).contains("oooo"), "{way:?}");
+        unnoticed(stage, way);
+    }
+}
+
+#[test]
+fn what_was_open_when_a_server_is_started_again_is_unknown_and_the_next_order_runs() {
+    let world = World::new();
+    let serving = world.serve();
+    let mut stage = world.stdio(&Script::new(), &["--restart"]);
+    open(&mut stage);
+    serving.ready(&world);
+    let open = serving.submit(world.work("sleep", "{\"ms\":20000}"));
+    wait_until("it runs", || !ours(&stage).is_empty());
+    let outcome = serving.run(world.work("crash", "{}"));
+    assert!(matches!(outcome, Outcome::Unknown { .. }), "{outcome:?}");
+    assert!(matches!(open.wait(), Outcome::Unknown { .. }));
+    wait_until("the next start", || {
+        stage.up.events().unwrap().iter().filter(|e| e.name() == "start").count() == 2
+    });
+    let line = stage.call("3", "echo", "{}");
+    assert!(stage.ask(line).contains("\"id\":3"));
+    assert!(result(serving.run(world.work("echo", "{}"))).contains("content"));
+    unnoticed(stage, Way::ALL[0]);
+}

@@ -253,9 +253,12 @@ impl Desk {
         }
         let budget = u64::try_from(work.budget.min(LONGEST_BUDGET).as_millis()).unwrap_or(u64::MAX);
         let until = crate::now().saturating_add(budget);
-        let Some((seats, sessions)) = registry.seats(&work.project).await else {
+        let Some((mut seats, sessions)) = registry.seats(&work.project).await else {
             return refuse(answer, Unsent::Unavailable);
         };
+        // One whose process is gone may still stand in the list, and would be the newest.
+        let can_tell = Process::of(std::process::id()).is_some();
+        seats.retain(|seat| !can_tell || Process::of(seat.pid).is_some());
         let wanted = Wanted { server: &work.server, session: work.session.as_deref() };
         let candidates = match route(wanted, &seats, &sessions) {
             Route::To(candidates) => candidates,

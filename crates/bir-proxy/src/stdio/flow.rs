@@ -312,6 +312,7 @@ mod tests {
         oversized: Vec<String>,
         swallow: Option<&'static str>,
         holds_all: bool,
+        leaves_beyond: Option<usize>,
         alone: Option<&'static str>,
     }
 
@@ -325,8 +326,13 @@ mod tests {
             self.messages.push((id, message.len()));
             verdict
         }
-        fn long(&mut self, _: &[u8]) -> Long {
-            if self.holds_all { Long::Hold } else { Long::Stream }
+        fn long(&mut self, so_far: &[u8]) -> Long {
+            match self.leaves_beyond {
+                Some(most) if so_far.len() > most => Long::Leave,
+                Some(_) => Long::Hold,
+                None if self.holds_all => Long::Hold,
+                None => Long::Stream,
+            }
         }
         fn forward(&mut self, bytes: &[u8]) -> io::Result<()> {
             assert!(!bytes.is_empty());
@@ -402,6 +408,21 @@ mod tests {
         flow.feed(b"\",\"id\":9}\n{\"id\":10}\n", &mut seen).unwrap();
         assert_eq!(ids(&seen), ["9", "10"]);
         assert_eq!(seen.messages[0].1, 11 + 64 * 1024 * 1024 + 10);
+    }
+
+    #[test]
+    fn what_is_left_out_holds_little_and_ends_at_its_line_end() {
+        let (mut flow, mut seen) = (Flow::new(FROM_UPSTREAM), Seen::default());
+        seen.leaves_beyond = Some(4 * HOLD);
+        let filler = vec![b'x'; 64 * 1024];
+        flow.feed(b"{\"id\":1}\n{\"id\":9,\"result\":\"", &mut seen).unwrap();
+        for _ in 0..256 {
+            flow.feed(&filler, &mut seen).unwrap();
+            assert!(flow.held.capacity() <= 16 * HOLD, "{}", flow.held.capacity());
+        }
+        flow.feed(b"\"}\n{\"id\":10}\n", &mut seen).unwrap();
+        assert_eq!((ids(&seen), &seen.oversized), (vec!["1", "10"], &vec!["9".to_owned()]));
+        assert_eq!(seen.forwarded, b"{\"id\":1}\n{\"id\":10}\n");
     }
 
     #[test]

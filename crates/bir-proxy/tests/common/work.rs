@@ -123,6 +123,15 @@ impl World {
         }
     }
 
+    /// Over stdio, with options of the proxy.
+    pub fn stdio(&self, script: &Script, options: &[&str]) -> Stage {
+        let up = TestUpstream::new(script.clone()).unwrap();
+        let options: Vec<String> = options.iter().map(|&option| option.into()).collect();
+        let command = proxy(&options, &up.command()).env("BIR_HOME", self.home()).env_remove("BIR_REPLAY");
+        let host = command.dir(self.project()).start().unwrap();
+        Stage { host, up, server: None }
+    }
+
     pub fn work(&self, tool: &str, arguments: &str) -> Work {
         Work {
             project: self.project(),
