@@ -114,7 +114,7 @@ fn an_order_is_given_once_and_its_report_counts_once_and_from_its_proxy_alone() 
     assert_eq!(report(&other, "p2", &work, end.clone()), 200);
     assert_eq!(report(&other, "p2", &work, WorkEnd::Timeout), 409, "it was told before");
     assert_eq!(pending.wait(), Outcome::Ended(end));
-    let text = std::fs::read_to_string(scene.home.state().join("control/work.jsonl")).unwrap();
+    let text = std::fs::read_to_string(scene.home.state().join("control/orders.jsonl")).unwrap();
     assert!(text.contains("\"intent\"") && text.contains("reported") && !text.contains("1e400"), "{text}");
     scene.server.end();
 }

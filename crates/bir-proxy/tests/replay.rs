@@ -3,20 +3,20 @@
 #![cfg(target_os = "linux")]
 
 mod common;
+#[path = "common/orders.rs"]
+mod orders;
 #[path = "common/remote.rs"]
 mod remote;
 #[path = "common/spool.rs"]
 mod spool;
-#[path = "common/work.rs"]
-mod work;
 
 use bir_control::work::{Outcome, Unsent, Work};
 use bir_model::control::{LONGEST_RESULT, WorkEnd};
 use bir_testkit::{On, Script, Step};
 use common::*;
+use orders::*;
 use remote::*;
 use std::time::Duration;
-use work::*;
 
 fn result(outcome: Outcome) -> String {
     match outcome {

@@ -1,4 +1,4 @@
-//! What was handed to a proxy, on the disk before it is handed out: `control/work.jsonl`.
+//! What was handed to a proxy, on the disk before it is handed out: `control/orders.jsonl`.
 //!
 //! ```text
 //!   CRC32 {"at":…,"intent":{"work":…,"server":…,"tool":…,"proxy":…,"session":…,"plan":…,"step":…}}     before the order is given
@@ -81,7 +81,7 @@ impl Ahead {
     /// What a state directory has, and nothing is made there yet. A line that is damaged says nothing: it was being written
     /// when its writer died, before the order left.
     pub(super) fn open(state_dir: &Path) -> Self {
-        let path = state_dir.join("control").join("work.jsonl");
+        let path = state_dir.join("control").join("orders.jsonl");
         let unsettled = read(&path);
         let mut ahead = Self { path, file: None, bytes: 0, open: 0, unsettled };
         ahead.bytes = std::fs::metadata(&ahead.path).map_or(0, |found| found.len());
@@ -112,7 +112,7 @@ impl Ahead {
     /// It stands nowhere, and must not be handed out.
     pub(super) fn intend(&mut self, intent: Unsettled) -> io::Result<()> {
         if self.bytes >= FULL {
-            return Err(io::Error::new(io::ErrorKind::StorageFull, "control/work.jsonl is full"));
+            return Err(io::Error::new(io::ErrorKind::StorageFull, "control/orders.jsonl is full"));
         }
         self.write(intent.at, What::Intent(intent))?;
         self.open += 1;
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(next.unsettled(), [intent("a", 0), intent("c", 2)]);
         next.settle("a", 10).unwrap();
         next.settle("never", 10).unwrap();
-        let path = home.path().join("control/work.jsonl");
+        let path = home.path().join("control/orders.jsonl");
         let whole = std::fs::read(&path).unwrap();
         let mut cut = whole.clone();
         cut.extend_from_slice(b"0badc0de {\"at\":1,\"intent\":{\"wo");
@@ -245,7 +245,7 @@ mod tests {
     fn it_says_which_tool_and_never_with_which_arguments() {
         let home = tempfile::tempdir().unwrap();
         Ahead::open(home.path()).intend(intent("a", 1)).unwrap();
-        let text = std::fs::read_to_string(home.path().join("control/work.jsonl")).unwrap();
+        let text = std::fs::read_to_string(home.path().join("control/orders.jsonl")).unwrap();
         assert!(text.contains(r#""intent":{"work":"a","server":"s","tool":"t""#), "{text}");
     }
 

@@ -173,7 +173,7 @@ impl Desk {
                     }
                     Asked::Settle(work) => {
                         if let Err(e) = self.inner.borrow_mut().ahead.settle(&work, crate::now()) {
-                            self.log.warn(&format!("control/work.jsonl: {e}"));
+                            self.log.warn(&format!("control/orders.jsonl: {e}"));
                         }
                     }
                     Asked::Delivers { project, answer } => {
@@ -371,7 +371,7 @@ impl Desk {
                 End::Left { .. } | End::NoProxy | End::Crowded => "unknown",
             };
             if let Err(e) = inner.ahead.ended(order, how, crate::now()) {
-                self.log.warn(&format!("control/work.jsonl: {e}; the next start will call it unknown"));
+                self.log.warn(&format!("control/orders.jsonl: {e}; the next start will call it unknown"));
             }
         }
         drop(inner);
