@@ -4,12 +4,16 @@ A step is [operation, argument]. `call` asks for progress when the argument has 
 cancels it after 300 ms. Results that hold a time or another value of their own are not asked for.
 """
 
+NOTHING_TO_RUN = "Nothing to run for this request; continue normally."
+
 LISTS = [["tools"], ["prompts"], ["resources"], ["templates"]]
 
 
 def call(name, progress=False, **arguments):
     return ["call", {"name": name, "arguments": arguments, **({"progress": True} if progress else {})}]
 
+
+SCENARIO = [["tools"], call("run_scenario")]
 
 EVERYTHING = LISTS + [
     ["ping"],

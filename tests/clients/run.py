@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Real MCP clients on published MCP servers, direct and through the proxy: every step's whole result must be equal.
 
-    run.py [--client ts|py|py-auto|inspector]... [--server everything|memory|filesystem]...
+    run.py [--client ts|py|py-auto|inspector]... [--server everything|memory|filesystem|bir]...
 
 Clients: the official TypeScript SDK (v1 line), the official Python SDK (2.x, opening with `initialize` and with
 `server/discover`), the Inspector's command line. Servers: server-everything over stdio, Streamable HTTP and HTTP+SSE,
-server-memory and server-filesystem over stdio. "Through" is always a stdio client: `bir-proxy -- SERVER`, or
+server-memory and server-filesystem over stdio; and `bir-scenario`, our own server, direct. "Through" is always a stdio client: `bir-proxy -- SERVER`, or
 `bir-proxy --url URL` for a server that the client reaches by HTTP when it is direct.
 
 Lists of progress are compared as prefixes: the TypeScript SDK drops a notification that it reads in the same chunk as the
@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import birtest  # noqa: E402
 import plans  # noqa: E402
 
-NODE, PROXY = birtest.node(), birtest.proxy()
+NODE, PROXY, SCENARIO = birtest.node(), birtest.proxy(), birtest.program("bir-scenario", "BIR_SCENARIO")
 PYTHON = os.path.join(birtest.WORK, "python", "bin", "python")
 OUT = os.path.join(birtest.WORK, "clients")
 INSPECTOR = birtest.module("clients", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js")
@@ -162,6 +162,20 @@ def compare_inspector(report, case):
         report.equal(f"{name}, through the proxy ({len(direct)} steps)", direct, through)
 
 
+def check_scenario(report, client):
+    """Our own server where nothing is set up: one tool, and an answer that is no error."""
+    home = birtest.work("clients", "scenario-home")
+    case = Case("bir", plans.SCENARIO, ["--", SCENARIO], None, [], env={"CLIENT_ENV_BIR_HOME": home})
+    run, err = scripted(client, case, case.direct)
+    keep(f"{client} bir", run, err)
+    results = [step.get("result") or {} for step in run["steps"]]
+    tools = [tool["name"] for result in results for tool in result.get("tools", [])]
+    answers = [result["result"] for result in results if "result" in result]
+    text = answers[0]["content"][0]["text"] if answers else None
+    ok = run["status"] == 0 and tools == ["run_scenario"] and text == plans.NOTHING_TO_RUN and not answers[0].get("isError")
+    report.check(ok, f"{client}, bir-scenario", f"status {run['status']}, {birtest.short(run['steps'])}; see {OUT}")
+
+
 def as_json(text):
     try:
         return json.loads(text)
@@ -172,10 +186,10 @@ def as_json(text):
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--client", action="append", choices=["ts", "py", "py-auto", "inspector"])
-    ap.add_argument("--server", action="append", choices=["everything", "memory", "filesystem"])
+    ap.add_argument("--server", action="append", choices=["everything", "memory", "filesystem", "bir"])
     opt = ap.parse_args()
     clients = opt.client or ["ts", "py", "py-auto", "inspector"]
-    servers = opt.server or ["everything", "memory", "filesystem"]
+    servers = opt.server or ["everything", "memory", "filesystem", "bir"]
     report = birtest.Report("clients")
     os.makedirs(OUT, exist_ok=True)
     if not birtest.need(report, [NODE, PROXY, birtest.module("clients")]):
@@ -193,6 +207,9 @@ def main():
             else:
                 compare_scripted(report, client, case)
 
+    if "bir" in servers and birtest.need(report, [SCENARIO]):
+        for client in (c for c in clients if c != "inspector"):
+            check_scenario(report, client)
     for case in stdio_cases():
         if case.name.split()[0] in servers:
             walk(case)

@@ -22,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import birtest  # noqa: E402
 
-PROGRAMS = ["bir", "bir-proxy", "bir-hooks", "bir-hub", "bir-sandbox"]
+PROGRAMS = ["bir", "bir-proxy", "bir-hooks", "bir-scenario", "bir-hub", "bir-sandbox"]
 INSTALLER = os.path.join(birtest.ROOT, "packaging", "install.sh")
 # Seconds. Copying some 60 MB, and packing them.
 BUDGET = 120

@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import birtest  # noqa: E402
 
-PROGRAMS = ["bir-proxy", "bir-hooks"]
+PROGRAMS = ["bir-proxy", "bir-hooks", "bir-scenario"]
 TARGET = "x86_64-unknown-linux-gnu"  # one target, so that the list is the same on every machine
 
 

@@ -77,6 +77,7 @@ fn step(run: RunId, index: u32, text: &str) -> Step {
         truncated: true,
         ambiguous: true,
         bypassed: false,
+        replayed: false,
         legs: if begins {
             Vec::new()
         } else {

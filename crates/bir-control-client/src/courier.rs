@@ -39,7 +39,8 @@ pub enum Delivery {
     /// Somebody is there, or not.
     Asked(Result<Health, ControlError>),
     /// All of it is with the control server, or as far as is known nothing is.
-    Brought(Result<(), ControlError>),
+    /// With what the introduction was answered, where there was one.
+    Brought(Result<Option<Registered>, ControlError>),
 }
 
 /// A thread that runs errands, one after the other. It ends when this is dropped.
@@ -124,7 +125,7 @@ async fn bring(
     known: &mut Known,
     registration: &Arc<Registration>,
     reports: &StepReports,
-) -> Result<(), ControlError> {
+) -> Result<Option<Registered>, ControlError> {
     let (mut asked_again, mut connected_again) = (false, false);
     loop {
         match try_to_bring(known, registration, reports).await {
@@ -141,13 +142,14 @@ async fn try_to_bring(
     known: &mut Known,
     registration: &Arc<Registration>,
     reports: &StepReports,
-) -> Result<(), ControlError> {
+) -> Result<Option<Registered>, ControlError> {
+    let mut registered = None;
     if known.shown.as_ref() != Some(registration) {
-        let _: Registered = known.control.post("/proxy/register", &**registration, BUDGET).await?;
+        registered = Some(known.control.post("/proxy/register", &**registration, BUDGET).await?);
         known.shown = Some(Arc::clone(registration));
     }
     if !reports.reports.is_empty() {
         let _: StepAnswer = known.control.post("/proxy/step", reports, BUDGET).await?;
     }
-    Ok(())
+    Ok(registered)
 }

@@ -19,6 +19,7 @@ mod courier;
 mod inbox;
 mod project;
 pub mod projects;
+pub mod replay;
 mod revive;
 pub mod seen;
 
@@ -28,5 +29,6 @@ pub use courier::{Courier, Delivery, Errand};
 pub use inbox::{Inbox, InboxError};
 pub use project::{key, project_of};
 pub use projects::Discovery;
+pub use replay::Replay;
 pub use revive::{ReviveError, revive, stopped_file};
 pub use seen::Seen;

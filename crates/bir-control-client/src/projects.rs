@@ -38,6 +38,9 @@ pub struct Discovery {
     /// The version of its interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_version: Option<u64>,
+    /// The project has opted in to replay, or out again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<bool>,
 }
 
 impl Discovery {
@@ -105,6 +108,30 @@ pub fn add(state_dir: &Path, project: &Path) -> io::Result<PathBuf> {
     bir_home::ensure(&folder(state_dir))?;
     Discovery { project: Some(project), ..Discovery::default() }.write(&file)?;
     Ok(file)
+}
+
+/// Whether the project of a directory has opted in to replay.
+#[must_use]
+pub fn replays(state_dir: &Path, dir: &Path) -> bool {
+    let said = nearest(state_dir, dir).and_then(|file| Discovery::read(&file).ok());
+    said.is_some_and(|said| said.replay == Some(true))
+}
+
+/// Opts a project in to replay, or out. False: it is not set up.
+///
+/// # Errors
+///
+/// The file cannot be written.
+pub fn set_replay(state_dir: &Path, project: &Path, on: bool) -> io::Result<bool> {
+    let project = project.canonicalize()?;
+    let file = file_of(state_dir, &project);
+    match Discovery::read(&file) {
+        Ok(said) if said.project.as_ref() == Some(&project) => {
+            Discovery { replay: Some(on), ..said }.write(&file)?;
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
 }
 
 /// Takes a project out. False: it was not set up.

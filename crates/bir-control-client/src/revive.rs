@@ -11,7 +11,7 @@ use std::time::Duration;
 const EVERY: Duration = Duration::from_secs(1);
 
 /// What the daemon needs of an environment. A hook's holds keys of the host's, which are nobody's business.
-const HANDED_ON: [&str; 15] = [
+const HANDED_ON: [&str; 16] = [
     "HOME",
     "USERPROFILE",
     "USER",
@@ -27,6 +27,7 @@ const HANDED_ON: [&str; 15] = [
     "BIR_CONTROL_IDLE_S",
     "BIR_CORRELATION_DECISION",
     "BIR_NO_CORRELATION",
+    "BIR_REPLAY",
 ];
 
 /// Those that this process has started.

@@ -13,14 +13,15 @@ use crate::log::Log;
 use crate::projects::{Projects, Served, secret};
 use crate::server::{QUEUE, Reason, Server};
 use crate::single::{Claim, Sole};
-use bir_control_client::{projects, stopped_file};
+use crate::work::{Desk, Works};
+use bir_control_client::{Replay, projects, stopped_file};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, sync_channel};
 use std::time::Duration;
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -49,6 +50,10 @@ pub struct Options {
     pub log: Log,
     /// End when this is told, besides SIGINT and SIGTERM.
     pub stop: Arc<Notify>,
+    /// Whether replay is on.
+    pub replay: Replay,
+    /// Is given the handle to the work of proxies, once it serves.
+    pub works: Option<Sender<Works>>,
 }
 
 /// Why it ended.
@@ -131,6 +136,7 @@ where
         log: options.log.clone(),
         hosts_alive: Arc::clone(&hosts_alive),
         projects: set_up(&options.state_dir),
+        replay: options.replay,
     };
     let (core, work) = sync_channel(QUEUE);
     let (ready, is_ready) = oneshot::channel();
@@ -147,10 +153,15 @@ where
     let served =
         Served { url: url.clone(), pid: std::process::id(), started_at, version: options.version.clone() };
     let projects = Projects::new(&options.state_dir, served, &successor);
-    let server = Rc::new(Server::new(port, projects, core, options.log.clone()));
+    let (desk, works, asked) = Desk::new(&options.state_dir, options.replay, options.log.clone());
+    let server = Rc::new(Server::new(port, projects, core, Rc::clone(&desk), options.log.clone()));
     sole.tell(&url, &successor, &options.version)?;
     server.look_at_projects();
     options.log.info(&format!("release {} serves at {url}", options.version));
+    if let Some(give) = &options.works {
+        // Whoever does not wait for it any more has no work either.
+        let _ = give.send(works);
+    }
 
     let ended = tokio::select! {
         () = server.listen(&listener) => Err(ServeError::Failed),
@@ -162,9 +173,11 @@ where
         () = options.stop.notified() => Ok(End::Told),
         () = signals.next() => Ok(End::Told),
         () = idle(&server, &options.state_dir, options.idle, &hosts_alive) => Ok(End::Idle),
+        () = desk.run(&server, asked) => Err(ServeError::Failed),
     };
 
     server.closed.set(true);
+    desk.close();
     server.projects.borrow().leave();
     // What waits in its queue is taken first. Who comes now is told that nobody takes it.
     let failed = ended.is_err();

@@ -12,6 +12,7 @@
 //! | `core` | one thread that owns journal, book and spool, and takes one thing after the other |
 //! | `journal` | every entry, in a file a session, until it is of no use any more |
 //! | `server` | HTTP on loopback: who may say what, and in which form |
+//! | [`work`] | what proxies are to call for a plan, and how each of it ended |
 //! | `projects` | tokens and discovery files |
 //! | `single` | one control server a user, and the change from an older one to a newer one |
 //! | [`daemon`] | the life of the whole |
@@ -30,6 +31,7 @@ mod projects;
 mod server;
 mod single;
 pub mod transcript;
+pub mod work;
 
 /// ms since the Unix epoch.
 fn now() -> u64 {

@@ -78,6 +78,8 @@ struct Known {
     file: PathBuf,
     token: Token,
     hash: [u8; 32],
+    /// As its file says.
+    replay: Option<bool>,
 }
 
 impl Projects {
@@ -100,14 +102,15 @@ impl Projects {
         for (file, said) in projects::list(&self.state_dir) {
             let Some(project) = said.project.as_deref() else { continue };
             let old = self.known.iter().position(|known| *known.project == *project);
-            let one = match old {
+            let mut one = match old {
                 Some(at) => self.known.swap_remove(at),
                 None => {
                     let Some(token) = secret() else { continue };
                     let hash = hashed(token.secret());
-                    Known { project: project.into(), file: file.clone(), token, hash }
+                    Known { project: project.into(), file: file.clone(), token, hash, replay: None }
                 }
             };
+            one.replay = said.replay;
             if said.url.as_deref() != Some(&*self.served.url)
                 || said.token.as_deref() != Some(one.token.secret())
                 || said.pid != Some(self.served.pid)
@@ -146,11 +149,12 @@ impl Projects {
     pub(crate) fn leave(&self) {
         for known in &self.known {
             let said = Discovery::read(&known.file).ok();
-            if said.is_some_and(|said| {
+            let ours = |said: &Discovery| {
                 said.pid == Some(self.served.pid) && said.url.as_deref() == Some(&self.served.url)
-            }) {
-                let project = Some(known.project.to_path_buf());
-                let _ = Discovery { project, ..Discovery::default() }.write(&known.file);
+            };
+            if let Some(said) = said.filter(ours) {
+                let (project, replay) = (Some(known.project.to_path_buf()), said.replay);
+                let _ = Discovery { project, replay, ..Discovery::default() }.write(&known.file);
             }
         }
     }
@@ -164,6 +168,7 @@ impl Projects {
             started_at: Some(self.served.started_at),
             version: Some(self.served.version.clone()),
             api_version: Some(bir_model::control::API_VERSION),
+            replay: known.replay,
         }
     }
 }

@@ -56,8 +56,6 @@ fn nobody_without_the_token_of_a_project_changes_anything() {
         ("GET /session/note", 405, "method"),
         ("POST /health", 405, "method"),
         ("POST /", 404, "no_route"),
-        ("POST /proxy/poll", 501, "reserved"),
-        ("POST /proxy/result", 501, "reserved"),
     ] {
         let (got, answer) = client.raw(request, &head, &body);
         assert_eq!((got, answer["code"].as_str()), (status, Some(code)), "{request}: {answer}");
@@ -142,6 +140,7 @@ fn a_proxy_registers_first_and_speaks_of_its_project_alone() {
         tool: "t".into(),
         call_id: None,
         fingerprint: None,
+        replayed: false,
         at: 1,
         what: ProxyWhat::Began { input: None },
     };

@@ -7,6 +7,7 @@ use bir_control::book::{self, Book, Decision, Injection};
 use bir_control::daemon::{self, End, IDLE, Options, ServeError};
 use bir_control::log::{Level, Log};
 use bir_control::transcript::Transcripts;
+use bir_control_client::Replay;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -59,7 +60,16 @@ fn options(state_dir: &Path, force: bool, log: Log) -> Options {
     }
     let idle = seconds.and_then(Result::ok).map_or(IDLE, Duration::from_secs);
     let version = env!("CARGO_PKG_VERSION").into();
-    Options { state_dir: state_dir.to_path_buf(), version, force, idle, log, stop: Arc::default() }
+    Options {
+        state_dir: state_dir.to_path_buf(),
+        version,
+        force,
+        idle,
+        log,
+        stop: Arc::default(),
+        replay: Replay::of_environment(),
+        works: None,
+    }
 }
 
 /// What the operator chose: ids in arguments, and with which decision (seed 01 phase 6).

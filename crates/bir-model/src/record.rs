@@ -203,6 +203,9 @@ pub struct Step {
     /// A call over MCP that the hooks saw and no proxy did: the server is not wrapped, or its proxy is gone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bypassed: bool,
+    /// Not the host's call: a proxy made it for a plan, under an id of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
     /// The rounds of a multi-round-trip call before the last, in order; in the row that ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub legs: Vec<Leg>,

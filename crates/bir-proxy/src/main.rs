@@ -11,6 +11,7 @@ mod exit;
 mod log;
 mod recording;
 mod remote;
+mod replay;
 mod stdio;
 mod watch;
 
@@ -20,6 +21,7 @@ use bir_tap::Tap;
 use bir_upstream::child::ChildCommand;
 use call_ids::CallIds;
 use environment::Environment;
+use replay::OwnCalls;
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -60,7 +62,10 @@ fn relay_one(relay: Relay) -> u8 {
     let Environment { headers: headers_variable, url: url_variable, named_headers, max_message, stay_up } =
         environment;
     let may_come = relay.call_ids.then(|| Arc::new(AtomicBool::new(recording::may_ids_come(&relay))));
-    let (recorder, tap) = recording::prepare(&relay, may_come.clone()).unzip();
+    let own = OwnCalls::new();
+    let (recorder, tap) = recording::prepare(&relay, may_come.clone(), &own).unzip();
+    // Who does not record has no work to be given.
+    let own = recorder.is_some().then_some(own);
     // Who does not record has nobody to declare anything for, and takes out what was declared by another.
     let call_ids =
         relay.call_ids.then(|| CallIds::new(may_come.filter(|_| recorder.is_some()), bir_home::off::is_off));
@@ -70,8 +75,17 @@ fn relay_one(relay: Relay) -> u8 {
         Target::Child { program, args } => {
             let command = ChildCommand::new(program, args);
             let lazy = if lazy { state_dir() } else { None };
-            let options =
-                stdio::Options { server_name, command, restart, lazy, stay_up, max_message, call_ids, tap };
+            let options = stdio::Options {
+                server_name,
+                command,
+                restart,
+                lazy,
+                stay_up,
+                max_message,
+                call_ids,
+                own,
+                tap,
+            };
             stdio::run(options)
         }
         Target::Remote { url, transport, headers } => {
@@ -90,7 +104,7 @@ fn relay_one(relay: Relay) -> u8 {
                 stay_up,
             };
             match remote::prepare(&settings) {
-                Ok(prepared) => remote::run(prepared, call_ids, tap),
+                Ok(prepared) => remote::run(prepared, call_ids, own, tap),
                 Err(why) => return refuse(&why),
             }
         }

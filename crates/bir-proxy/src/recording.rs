@@ -4,6 +4,8 @@ mod way;
 
 use crate::args::Relay;
 use crate::log;
+use crate::replay::{OwnCalls, Poller};
+use bir_control_client::Replay;
 use bir_home::state_dir;
 use bir_model::control::{API_VERSION, Registration};
 use bir_model::record::ServerInfo;
@@ -23,6 +25,7 @@ const HOST_SESSION: &str = "COPILOT_AGENT_SESSION_ID";
 pub(crate) fn prepare(
     relay: &Relay,
     takes_call_ids: Option<Arc<AtomicBool>>,
+    own: &Arc<OwnCalls>,
 ) -> Option<(Recorder, ProxyTap)> {
     if !relay.record {
         log::info!("nothing is recorded, as `--no-record` says");
@@ -36,7 +39,8 @@ pub(crate) fn prepare(
         state_dir: state_dir(),
         registration: registration(relay, directory.as_deref()),
         takes_call_ids,
-        link: Box::new(Way::new(directory.clone())),
+        introduces: may_replay(relay, directory.as_deref()),
+        link: Box::new(Way::new(directory.clone(), Poller::new(Arc::clone(own), directory.clone()))),
         surroundings: Box::new(Here { directory }),
         say: Arc::new(|level, text| match level {
             Level::Warn => log::warn!("{text}"),
@@ -44,6 +48,13 @@ pub(crate) fn prepare(
             Level::Debug => log::debug!("{text}"),
         }),
     }))
+}
+
+/// Whether there may be work for a plan, as far as the files tell: then the control server is told of this proxy before its
+/// first call.
+fn may_replay(relay: &Relay, directory: Option<&Path>) -> bool {
+    let (Some(state), Some(directory)) = (state_dir(), directory) else { return false };
+    !relay.standalone && Replay::of_environment().is_on(&state, directory)
 }
 
 /// Whether a control server may put ids into arguments, as far as the files tell: one can come here, and it is not switched off.

@@ -85,6 +85,28 @@ fn a_bound_session_is_told_as_it_happens_and_nowhere_else() {
 }
 
 #[test]
+fn work_is_asked_for_where_replay_is_on_and_whoever_never_answers_is_asked_again() {
+    for replay in [false, true] {
+        let control = Control::start();
+        control.seen(|seen| seen.replay = replay);
+        let (setup, project, _) = set_up(Script::new());
+        project.served_by(&control);
+        let mut front = setup.start().open();
+        let polls =
+            || control.seen(|seen| seen.routes.iter().filter(|route| *route == "/proxy/poll").count());
+        front.ask(call("1", "echo", "{}"));
+        wait_until("it is told", || control.told().len() == 2);
+        if replay {
+            wait_until("two polls", || polls() >= 2);
+        }
+        front.ask(call("2", "echo", "{}"));
+        wait_until("it is told", || control.told().len() == 4);
+        assert_eq!(front.finish(), 0);
+        assert_eq!(polls() > 0, replay, "nobody is asked where replay is off");
+    }
+}
+
+#[test]
 fn no_secret_crosses_and_what_is_excluded_is_not_told() {
     let control = Control::start();
     let (setup, project, home) = set_up(Script::new());

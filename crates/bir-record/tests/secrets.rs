@@ -53,6 +53,7 @@ fn row(redactor: &Redactor, run_id: RunId, n: usize, place: Place, json: &str) -
         truncated: false,
         ambiguous: false,
         bypassed: false,
+        replayed: false,
         legs: Vec::new(),
     };
     SafeRecord::step(step, payload)

@@ -57,6 +57,8 @@ struct StepMore {
     ambiguous: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     bypassed: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     legs: Vec<Leg>,
 }
@@ -93,6 +95,7 @@ pub(crate) fn of_step(tenant: TenantId, step: &Step) -> Result<Vec<Value>, Store
         truncated: step.truncated,
         ambiguous: step.ambiguous,
         bypassed: step.bypassed,
+        replayed: step.replayed,
         legs: step.legs.clone(),
     };
     Ok(values![
@@ -175,6 +178,7 @@ pub(crate) fn record(row: &Row) -> Result<Record, StoreError> {
         truncated: more.truncated,
         ambiguous: more.ambiguous,
         bypassed: more.bypassed,
+        replayed: more.replayed,
         legs: more.legs,
     }))
 }

@@ -34,7 +34,7 @@ pub struct Conversation<C> {
     asked_host: VecDeque<Vec<u8>>,
     /// Ids of such requests whose upstream is gone: their answers are nobody's any more.
     orphans: VecDeque<Vec<u8>>,
-    next_call: u64,
+    pub(crate) next_call: u64,
     lost_tap: bool,
     /// A request that is no opening has passed.
     asked_more: bool,
@@ -226,7 +226,15 @@ impl<C: Clock> Conversation<C> {
             let host_call_id = named.map(Into::into).or_else(told);
             let arguments = envelope.span(Field::Arguments).map(|s| Payload::of(message, s));
             let client = envelope.span(Field::ClientInfo).and_then(|span| message.slice(span));
-            self.tell(|at| Event::Began { call: key, tool, host_call_id, arguments, client, at });
+            self.tell(|at| Event::Began {
+                call: key,
+                tool,
+                host_call_id,
+                arguments,
+                client,
+                replayed: false,
+                at,
+            });
         }
         OpenCall { key, leg: 1, tool_hash }
     }
@@ -279,11 +287,7 @@ impl<C: Clock> Conversation<C> {
             }
             return;
         }
-        let outcome = match (failed, envelope.raw(Field::IsError)) {
-            (true, _) => Outcome::RpcError,
-            (false, Some(b"true")) => Outcome::ToolError,
-            (false, _) => Outcome::Ok,
-        };
+        let outcome = outcome(envelope, failed);
         self.tell(|at| Event::Ended { call: call.key, outcome, answer, ambiguous, at });
     }
 
@@ -296,7 +300,7 @@ impl<C: Clock> Conversation<C> {
     }
 
     /// Without a tap no clock is read and no event is made. A tap that panics is let go.
-    fn tell<'a>(&mut self, event: impl FnOnce(Moment) -> Event<'a>) {
+    pub(crate) fn tell<'a>(&mut self, event: impl FnOnce(Moment) -> Event<'a>) {
         let Some(tap) = &mut self.tap else { return };
         let at = self.clock.now();
         if catch_unwind(AssertUnwindSafe(|| tap.observe(event(at)))).is_err() {
@@ -305,6 +309,15 @@ impl<C: Clock> Conversation<C> {
             let tap = self.tap.take();
             let _ = catch_unwind(AssertUnwindSafe(|| drop(tap)));
         }
+    }
+}
+
+/// How a call ended by its answer.
+pub(crate) fn outcome(envelope: &Envelope, failed: bool) -> Outcome {
+    match (failed, envelope.raw(Field::IsError)) {
+        (true, _) => Outcome::RpcError,
+        (false, Some(b"true")) => Outcome::ToolError,
+        (false, _) => Outcome::Ok,
     }
 }
 

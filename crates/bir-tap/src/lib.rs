@@ -11,6 +11,9 @@
 //!   host ◀──── result ────── relay ◀── upstream      Ended
 //! ```
 //!
+//! A call that the relay makes itself for a plan is none of the host's: it is told by `replay_…`, and what follows the host's
+//! requests does not know of it.
+//!
 //! Pure: no I/O and no clock of its own. Nothing here changes a message or decides whether it passes.
 
 #![forbid(unsafe_code)]
@@ -19,6 +22,7 @@ mod conversation;
 mod in_flight;
 mod moment;
 mod parked;
+mod replayed;
 mod tap;
 
 pub use conversation::{Conversation, Unanswered};

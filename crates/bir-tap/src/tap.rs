@@ -73,6 +73,8 @@ pub enum Event<'a> {
         arguments: Option<Payload<'a>>,
         /// `clientInfo` of this very request, as the modern era has it; a host of that era may call without an opening.
         client: Option<&'a [u8]>,
+        /// Not the host's call: the relay itself made it for a plan.
+        replayed: bool,
         /// When the request passed.
         at: Moment,
     },

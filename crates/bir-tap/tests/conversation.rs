@@ -32,9 +32,10 @@ impl Tap for Told {
                 let by = client.map_or(String::new(), |c| format!(" by {}", text(c)));
                 format!("connected {era}{by} {}", text(result.head))
             }
-            Event::Began { call, tool, host_call_id, arguments, client, at } => format!(
-                "{} began {tool} {} {} at {}{}",
+            Event::Began { call, tool, host_call_id, arguments, client, replayed, at } => format!(
+                "{} {}began {tool} {} {} at {}{}",
                 call.0,
+                if replayed { "replayed, " } else { "" },
                 host_call_id.unwrap_or("-".into()),
                 arguments.map_or("-".into(), |a| text(a.head)),
                 at.epoch_ms,
@@ -311,4 +312,35 @@ fn the_host_is_named_by_its_opening_or_by_its_call() {
             "connected legacy {}",
         ]
     );
+}
+
+#[test]
+fn calls_of_our_own_are_told_in_their_place_and_delay_nothing() {
+    let mut wire = Wire::new();
+    let replay = |wire: &mut Wire, id: &str| {
+        let line = format!(
+            r#"{{"id":"{id}","method":"tools/call","params":{{"name":"a","arguments":{{"n":1e400}}}}}}"#
+        );
+        wire.conversation.replay_began(id, &Scanner::new(Limits::default()).finish_whole(line.as_bytes()))
+    };
+    let answered = |wire: &mut Wire, call, line: &str| {
+        wire.conversation
+            .replay_answered(call, &Scanner::new(Limits::default()).finish_whole(line.as_bytes()));
+    };
+    wire.host(r#"{"id":1,"method":"tools/call","params":{"name":"h"}}"#);
+    let ours: Vec<_> = ["bir:1", "bir:2", "bir:3", "bir:4", "bir:5"].map(|id| replay(&mut wire, id)).into();
+    assert_eq!(wire.conversation.open_requests(), 1, "the end of a session waits for the host's alone");
+    assert_eq!(wire.conversation.take_unanswered().len(), 1, "nobody answers the host for ours");
+    answered(&mut wire, ours[0], r#"{"id":"bir:1","result":{"isError":true}}"#);
+    answered(&mut wire, ours[1], r#"{"id":"bir:2","error":{"code":1}}"#);
+    answered(&mut wire, ours[2], r#"{"id":"bir:3","result":{"resultType":"input_required"}}"#);
+    answered(&mut wire, ours[3], r#"{"id":"bir:4"}"#);
+    wire.conversation.replay_cancelled(ours[4]);
+    let told = wire.told();
+    assert_eq!(told[0], "0 began h - - at 0", "{told:?}");
+    assert_eq!(told[1], r#"1 replayed, began a bir:1 {"n":1e400} at 1"#);
+    let ends: Vec<_> = told[6..].iter().map(|line| line.split(" at ").next().unwrap()).collect();
+    assert_eq!(ends.len(), 7, "{told:#?}");
+    assert!(ends[1].starts_with("1 ") && ends[2].starts_with("2 "), "{ends:?}");
+    assert!(ends[3].starts_with("3 leg 1 ended") && ends[4].starts_with("3 cancelled"), "{ends:?}");
 }

@@ -93,6 +93,7 @@ impl Recorded {
             truncated: false,
             ambiguous: false,
             bypassed: false,
+            replayed: false,
             legs: Vec::new(),
         });
         self.run.calls += 1;

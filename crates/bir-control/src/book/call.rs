@@ -72,6 +72,8 @@ pub(super) struct Wire {
     pub(super) input: Option<Redacted>,
     /// Several calls might have been this one.
     pub(super) ambiguous: bool,
+    /// Its proxy made it for a plan.
+    pub(super) replayed: bool,
     pub(super) ended: Option<WireEnd>,
 }
 
@@ -333,6 +335,7 @@ impl Call {
             truncated: false,
             ambiguous: false,
             bypassed: false,
+            replayed: wire.is_some_and(|wire| wire.replayed),
             legs: Vec::new(),
         }
     }

@@ -71,8 +71,13 @@ impl Book {
             fingerprint: report.fingerprint.clone(),
             input,
             ambiguous: false,
+            replayed: report.replayed,
             ended,
         };
+        if report.replayed {
+            // No hook announces it, and no call that a hook announced is this one.
+            return self.alone(wire, report.call_id.as_deref().map(short).as_deref());
+        }
         let candidates = proxy.candidates(&self.sessions);
         let call_id = report.call_id.as_deref().map(short);
         if let Some(id) = &call_id

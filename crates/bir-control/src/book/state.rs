@@ -155,6 +155,7 @@ impl Book {
             version: self.options.version.clone(),
             session_id,
             run_id,
+            ..Registered::default()
         }
     }
 

@@ -144,6 +144,7 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
             version: self.around.version.clone(),
             ..Registered::default()
         };
+        let cwd = registration.cwd.clone();
         let Some(open) = &self.open else { return answer };
         Cleaner(&open.store.redactor).registration(&mut registration);
         let muted = open.store.excludes(Some(&registration.server.name), "", &registration.cwd);
@@ -157,7 +158,14 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         self.apply(effects);
         match given {
             Answer::Registered(registered) => {
-                Registered { api_version: answer.api_version, version: answer.version, ..registered }
+                let replay = self.around.replay.is_on(&self.around.state_dir, &cwd) && !self.off.is_off(&cwd);
+                Registered {
+                    api_version: answer.api_version,
+                    version: answer.version,
+                    replay,
+                    poll_hold_ms: replay.then_some(crate::work::POLL_HOLD_MS),
+                    ..registered
+                }
             }
             _ => answer,
         }

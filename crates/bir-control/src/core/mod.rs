@@ -15,6 +15,7 @@ mod intake;
 mod keeper;
 mod off;
 mod rounds;
+mod seats;
 mod seen;
 mod store;
 
@@ -25,7 +26,8 @@ use crate::log::Log;
 use crate::projects::Who;
 use crate::server::Problem;
 use crate::transcript::RawFacts;
-use bir_control_client::Inbox;
+use crate::work::Seat;
+use bir_control_client::{Inbox, Replay};
 use bir_model::RunId;
 use bir_model::control::{HookEvent, PayloadKind, Registration, StepReports, Told};
 use bir_model::record::Record;
@@ -42,6 +44,7 @@ use clean::Cleaner;
 use hosts::Hosts;
 use keeper::Keeper;
 use off::Off;
+pub(crate) use seats::Seated;
 use seen::Noted;
 use store::Store;
 
@@ -65,6 +68,10 @@ pub(crate) enum Work {
     Message { message: Message, who: Who, reply: oneshot::Sender<Reply> },
     /// What goes on, for [`Health`](crate::server::Health).
     Health { who: Who, reply: oneshot::Sender<Reply> },
+    /// Who a proxy is that asks for work.
+    Seat { proxy_id: String, who: Who, reply: oneshot::Sender<Result<Seated, Problem>> },
+    /// Who may work in a project.
+    Seats { project: PathBuf, reply: oneshot::Sender<(Vec<Seat>, Vec<String>)> },
     /// These projects are set up.
     Projects(Vec<Arc<Path>>),
     /// The process is about to end.
@@ -91,6 +98,7 @@ pub(crate) struct Around {
     /// Says whether a host of any session lives.
     pub(crate) hosts_alive: Arc<AtomicBool>,
     pub(crate) projects: Vec<Arc<Path>>,
+    pub(crate) replay: Replay,
 }
 
 /// A session that goes on.
@@ -190,6 +198,8 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
             match work.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(Work::Message { message, who, reply }) => self.message(message, &who, reply),
                 Ok(Work::Health { who, reply }) => drop(reply.send(self.health(&who))),
+                Ok(Work::Seat { proxy_id, who, reply }) => drop(reply.send(self.seat(&proxy_id, &who))),
+                Ok(Work::Seats { project, reply }) => drop(reply.send(self.seats(&project))),
                 Ok(Work::Projects(projects)) => self.around.projects = projects,
                 Ok(Work::Stop) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}

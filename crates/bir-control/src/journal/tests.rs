@@ -39,6 +39,7 @@ fn entries() -> Vec<(Place, Entry)> {
         tool: "b".into(),
         call_id: Some("c".into()),
         fingerprint: None,
+        replayed: false,
         at: 2,
         what: ProxyWhat::Began { input: Some(told("[1]")) },
     };

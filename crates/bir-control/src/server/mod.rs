@@ -4,7 +4,10 @@
 //!   POST /session/* /tool/*     a HookEvent, each on the route of its kind      HookReply
 //!   POST /proxy/register        a Registration                                  Registered
 //!   POST /proxy/step            StepReports; 409 where the proxy is not known   StepAnswer
-//!   POST /proxy/poll, /proxy/result                                             501, reserved for replay
+//!   POST /proxy/poll            a WorkPoll, held for up to 25 s                 WorkAnswer; 409 as above
+//!   POST /proxy/result          a WorkReport of up to 24 MiB                    {}; 409 where the order is not that proxy's
+//!   POST /scenario/hello        a ScenarioHello                                 {}
+//!   POST /scenario/run          a ScenarioRun                                   ScenarioAnswer
 //!   GET  /health                                                                Health, of the asking project
 //!   POST /shutdown              {"reason":"down"} or {"reason":"upgrade"}       {}
 //! ```
@@ -14,11 +17,13 @@
 mod body;
 mod gate;
 mod problem;
+mod replay;
 
 use crate::core::{Message, Reply, Work};
 use crate::ledger::Census;
 use crate::log::Log;
 use crate::projects::{Projects, Who};
+use crate::work::Desk;
 use bir_model::control::{HookEvent, Registration, StepReports};
 use body::Room;
 use bytes::Bytes;
@@ -101,13 +106,22 @@ pub(crate) struct Server {
     projects_read: Cell<Instant>,
     /// The core is not told yet which projects are set up.
     untold: Cell<bool>,
+    desk: Rc<Desk>,
     room: Room,
+    /// For results of calls, which are longer than anything else.
+    long_room: Room,
     connections: Cell<usize>,
     left: Notify,
 }
 
 impl Server {
-    pub(crate) fn new(port: u16, projects: Projects, core: SyncSender<Work>, log: Log) -> Self {
+    pub(crate) fn new(
+        port: u16,
+        projects: Projects,
+        core: SyncSender<Work>,
+        desk: Rc<Desk>,
+        log: Log,
+    ) -> Self {
         Self {
             port,
             projects: RefCell::new(projects),
@@ -119,7 +133,9 @@ impl Server {
             end_reason: Cell::new(None),
             projects_read: Cell::new(Instant::now()),
             untold: Cell::new(false),
-            room: Room::new(),
+            desk,
+            room: Room::new(body::LONGEST, body::HELD),
+            long_room: Room::new(body::LONGEST_RESULT, body::LONGEST_RESULT),
             connections: Cell::new(0),
             left: Notify::new(),
         }
@@ -190,13 +206,23 @@ impl Server {
         }
         match route {
             Route::Health => return self.ask(|reply| Work::Health { who, reply }).await,
-            Route::Reserved => return Err(Problem::Reserved),
-            Route::Hook | Route::Register | Route::Step | Route::Shutdown => {}
+            Route::Result => {
+                let body = self.long_room.read(&head.headers, body).await?;
+                return self.result(parse(&body.bytes)?, who).await;
+            }
+            _ => {}
         }
         let body = self.room.read(&head.headers, body).await?;
         let message = match route {
             Route::Register => Message::Register(Box::new(parse::<Registration>(&body.bytes)?)),
             Route::Step => Message::Steps(Box::new(parse::<StepReports>(&body.bytes)?)),
+            Route::Poll => {
+                let poll = parse(&body.bytes)?;
+                drop(body);
+                return self.poll(poll, who).await;
+            }
+            Route::Hello => return self.hello(&parse(&body.bytes)?, &who),
+            Route::Run => return self.run(&parse(&body.bytes)?, &who),
             Route::Shutdown => {
                 let Shutdown { reason } = parse(&body.bytes)?;
                 self.end_reason.set(Some(reason));
@@ -253,7 +279,10 @@ enum Route {
     Hook,
     Register,
     Step,
-    Reserved,
+    Poll,
+    Result,
+    Hello,
+    Run,
     Health,
     Shutdown,
 }
@@ -265,7 +294,10 @@ impl Route {
             | "/session/note" | "/tool/pre" | "/tool/post" | "/tool/batch" | "/tool/permission" => Self::Hook,
             "/proxy/register" => Self::Register,
             "/proxy/step" => Self::Step,
-            "/proxy/poll" | "/proxy/result" => Self::Reserved,
+            "/proxy/poll" => Self::Poll,
+            "/proxy/result" => Self::Result,
+            "/scenario/hello" => Self::Hello,
+            "/scenario/run" => Self::Run,
             "/health" => Self::Health,
             "/shutdown" => Self::Shutdown,
             _ => return None,

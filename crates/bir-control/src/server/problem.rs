@@ -17,8 +17,8 @@ pub(crate) enum Problem {
     NoRoute,
     /// The route takes another method.
     Method,
-    /// It comes with replay.
-    Reserved,
+    /// The order is not that proxy's, or it has ended.
+    UnknownWork,
     /// The body is no JSON by its type.
     MediaType,
     /// The body is longer than is read.
@@ -66,15 +66,15 @@ impl Problem {
             }
             Self::NoRoute => (StatusCode::NOT_FOUND, "no_route", "there is no such route"),
             Self::Method => (StatusCode::METHOD_NOT_ALLOWED, "method", "the route takes another method"),
-            Self::Reserved => (
-                StatusCode::NOT_IMPLEMENTED,
-                "reserved",
-                "the route is reserved for replay, which is not there yet",
-            ),
+            Self::UnknownWork => {
+                (StatusCode::CONFLICT, "unknown_work", "the order is not this proxy's, or it has ended")
+            }
             Self::MediaType => {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, "media_type", "the body has to be application/json")
             }
-            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the body is longer than 4 MiB"),
+            Self::TooLarge => {
+                (StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the body is longer than this route takes")
+            }
             Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "too_slow", "the body did not come within 5 s"),
             Self::NoJson => (StatusCode::BAD_REQUEST, "bad_json", "the body is no JSON"),
             Self::Unfit => {

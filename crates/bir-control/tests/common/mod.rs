@@ -75,6 +75,7 @@ impl StandIn {
             truncated: false,
             ambiguous: false,
             bypassed: false,
+            replayed: false,
             legs: Vec::new(),
         };
         let input = call.input.as_ref().filter(|_| !ends).map(bir_record::SafeTold::json);
@@ -237,6 +238,7 @@ impl Home {
 
     pub(crate) fn start(&self, version: &str, idle: Duration) -> Running {
         let stop = Arc::new(Notify::new());
+        let (give, works) = std::sync::mpsc::channel();
         let options = Options {
             state_dir: self.state(),
             version: version.into(),
@@ -244,9 +246,11 @@ impl Home {
             idle,
             log: Log::to_stderr(Some(Level::Info)),
             stop: Arc::clone(&stop),
+            replay: bir_control_client::Replay::ByProject,
+            works: Some(give),
         };
         let thread = std::thread::spawn(|| daemon::serve(options, StandIn::default(), NoTranscripts));
-        Running { stop, thread }
+        Running { stop, thread, works }
     }
 
     /// Somebody of a project.
@@ -280,6 +284,8 @@ impl Home {
 pub(crate) struct Running {
     pub(crate) stop: Arc<Notify>,
     thread: JoinHandle<Result<End, ServeError>>,
+    /// Brings the handle to the work of proxies.
+    pub(crate) works: std::sync::mpsc::Receiver<bir_control::work::Works>,
 }
 
 impl Running {

@@ -11,11 +11,16 @@
 
 mod hook;
 mod proxy;
+mod work;
 
 pub use hook::{
     BatchCall, Compared, HookCall, HookEvent, HookReply, HookWhat, Inject, Join, PayloadKind, Told,
 };
 pub use proxy::{ProxyReport, ProxyWhat, Registered, Registration, StepAnswer, StepReports, ToldLeg};
+pub use work::{
+    LONGEST_RESULT, NO_PLAN, RUNNING, ScenarioAnswer, ScenarioHello, ScenarioRun, WorkAnswer, WorkEnd,
+    WorkOrder, WorkPoll, WorkReport,
+};
 
 use serde::{Deserialize, Serialize};
 

@@ -51,6 +51,12 @@ pub struct Registered {
     /// The session's run, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
+    /// Replay is on here: the proxy is to ask for work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replay: bool,
+    /// How long a poll is held at most, ms; with `replay` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poll_hold_ms: Option<u64>,
 }
 
 /// Reports of one proxy, in their order.
@@ -87,6 +93,9 @@ pub struct ProxyReport<P = Told> {
     /// Of the arguments before redaction; absent where not all of them were kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<Compared>,
+    /// The call is not the host's: the proxy made it for a plan. `call_id` is its own then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
     /// When, ms since the Unix epoch.
     pub at: u64,
     /// What.
@@ -183,6 +192,7 @@ impl<P> ProxyReport<P> {
             tool: self.tool,
             call_id: self.call_id,
             fingerprint: self.fingerprint,
+            replayed: self.replayed,
             at: self.at,
             what,
         }

@@ -2,6 +2,7 @@
 //! what is done while it is not.
 
 use crate::log;
+use crate::replay::Poller;
 use bir_control_client::{
     Contact, ControlError, Courier, Delivery, Errand, Inbox, Place, ReviveError, projects,
 };
@@ -9,6 +10,7 @@ use bir_home::state_dir;
 use bir_model::control::{Envelope, ProxyReport, Registration, StepReports};
 use bir_record::recorder::{Fate, Heard, Link, Parcel, Sighting};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// A discovery file, and when it was written.
@@ -27,11 +29,25 @@ pub(super) struct Way {
     seen: Stamp,
     /// Why there is no answer; said once for each reason.
     told: Option<String>,
+    /// Asks for work where replay is on.
+    poller: Poller,
+    /// Who was shown with the parcel that is on its way, and to whom.
+    sent: Option<(Contact, Arc<Registration>)>,
 }
 
 impl Way {
-    pub(super) fn new(directory: Option<PathBuf>) -> Self {
-        Self { directory, courier: None, asked: None, contact: None, failed: false, seen: None, told: None }
+    pub(super) fn new(directory: Option<PathBuf>, poller: Poller) -> Self {
+        Self {
+            directory,
+            courier: None,
+            asked: None,
+            contact: None,
+            failed: false,
+            seen: None,
+            told: None,
+            poller,
+            sent: None,
+        }
     }
 
     /// The courier, who wakes the thread that first needs one: the recorder's.
@@ -137,7 +153,12 @@ impl Link for Way {
             return;
         };
         let Parcel { registration, reports } = parcel;
-        courier.send(Errand::Bring { contact, registration, reports });
+        courier.send(Errand::Bring {
+            contact: contact.clone(),
+            registration: Arc::clone(&registration),
+            reports,
+        });
+        self.sent = Some((contact, registration));
     }
 
     fn heard(&mut self) -> Option<Heard> {
@@ -146,7 +167,12 @@ impl Link for Way {
         }
         match self.courier.as_ref()?.heard()? {
             Delivery::Asked(answer) => Some(Heard::Sighted(self.answered(answer))),
-            Delivery::Brought(Ok(())) => Some(Heard::Brought(Fate::Taken)),
+            Delivery::Brought(Ok(registered)) => {
+                if let (Some(answer), Some((contact, who))) = (registered, self.sent.take()) {
+                    self.poller.registered(&contact, who, &answer);
+                }
+                Some(Heard::Brought(Fate::Taken))
+            }
             Delivery::Brought(Err(e)) if is_refused(&e) => {
                 log::warn!("the control server refuses a report: {e}");
                 Some(Heard::Brought(Fate::Refused))

@@ -20,11 +20,13 @@
 mod desk;
 mod lines;
 mod outside;
+mod own_turns;
 mod pen;
 mod pipe;
 mod settings;
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bir_record::recorder::MAX_COPY;
@@ -34,10 +36,12 @@ use bir_upstream::http::HttpUpstream;
 use self::desk::Desk;
 use self::lines::Lines;
 use self::outside::{Outside, allow_connections};
+use self::own_turns::OwnTurns;
 use self::pen::Pen;
 use self::pipe::Source;
 pub(crate) use self::settings::{Prepared, Settings, Url, prepare};
 use crate::call_ids::CallIds;
+use crate::replay::OwnCalls;
 use crate::{exit, log};
 
 /// How long requests in flight may take once the host has closed stdin and goes on reading: as long as in front of a
@@ -48,7 +52,12 @@ const FAREWELL: Duration = Duration::from_secs(30);
 const STUCK: Duration = Duration::from_secs(10);
 
 /// Relays until the session is over. Returns the exit status.
-pub(crate) fn run(prepared: Prepared, call_ids: Option<CallIds>, tap: Option<Box<dyn Tap>>) -> u8 {
+pub(crate) fn run(
+    prepared: Prepared,
+    call_ids: Option<CallIds>,
+    own: Option<Arc<OwnCalls>>,
+    tap: Option<Box<dyn Tap>>,
+) -> u8 {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -56,13 +65,18 @@ pub(crate) fn run(prepared: Prepared, call_ids: Option<CallIds>, tap: Option<Box
             return exit::UPSTREAM;
         }
     };
-    let code = runtime.block_on(relay(prepared, call_ids, tap));
+    let code = runtime.block_on(relay(prepared, call_ids, own, tap));
     // A name that is being looked up on another thread is not worth waiting for.
     runtime.shutdown_background();
     code
 }
 
-async fn relay(mut prepared: Prepared, call_ids: Option<CallIds>, tap: Option<Box<dyn Tap>>) -> u8 {
+async fn relay(
+    mut prepared: Prepared,
+    call_ids: Option<CallIds>,
+    own: Option<Arc<OwnCalls>>,
+    tap: Option<Box<dyn Tap>>,
+) -> u8 {
     let mut conversation = Conversation::new(SystemClock);
     prepared.options.keep = if tap.is_some() { MAX_COPY } else { 0 };
     let keep = prepared.options.keep;
@@ -71,12 +85,13 @@ async fn relay(mut prepared: Prepared, call_ids: Option<CallIds>, tap: Option<Bo
     }
     allow_connections();
     let stay_up = prepared.stay_up;
-    let desk = Desk::new(conversation, Pen::stdout(), call_ids);
+    let desk = Desk::new(conversation, Pen::stdout(), call_ids, own);
+    let ours = OwnTurns::connect(&desk);
     let upstream = HttpUpstream::new(prepared.options, desk.clone());
     let mut outside = Outside::watch();
     let code = tokio::select! {
         biased;
-        code = session(&upstream, &desk, keep, stay_up, outside.hang_up()) => code,
+        code = session(&upstream, &desk, ours, keep, stay_up, outside.hang_up()) => code,
         code = outside.end() => code,
     };
     // A second signal means at once.
@@ -91,6 +106,7 @@ async fn relay(mut prepared: Prepared, call_ids: Option<CallIds>, tap: Option<Bo
 async fn session(
     upstream: &HttpUpstream<Desk>,
     desk: &Desk,
+    ours: OwnTurns,
     keep: usize,
     stay_up: bool,
     hang_up: impl Future<Output = ()>,
@@ -136,6 +152,7 @@ async fn session(
         biased;
         () = reading => if upstream.never_reached() { exit::UPSTREAM } else { 0 },
         () = stuck => 0,
+        () = ours.send(upstream, desk) => 0,
         () = desk.pen().broken() => 0,
         () = upstream.gone(), if !stay_up => {
             log::error!("the upstream's event stream has ended");

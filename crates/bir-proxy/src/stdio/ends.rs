@@ -129,6 +129,20 @@ impl UpstreamEnd {
         inner.say(line)
     }
 
+    /// As [`UpstreamEnd::say`]. False: there is no child that could read it.
+    pub(super) fn say_if_there(&self, line: &[u8]) -> io::Result<bool> {
+        let mut inner = self.lock();
+        if inner.stdin.is_none() {
+            return Ok(false);
+        }
+        if inner.mid_line {
+            inner.waiting.extend_from_slice(line);
+        } else {
+            inner.say(line)?;
+        }
+        Ok(true)
+    }
+
     /// Lets the child read the end of its stdin, unless a write to it is stuck; then a signal must do.
     pub(super) fn disconnect(&self) {
         if let Ok(mut inner) = self.0.try_lock() {

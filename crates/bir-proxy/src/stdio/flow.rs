@@ -33,6 +33,17 @@ pub(crate) enum Verdict {
     Swallow,
 }
 
+/// What becomes of a message that is too long to be held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Long {
+    /// It streams.
+    Stream,
+    /// It is held all the same, since a verdict on it is needed.
+    Hold,
+    /// It is left out; only its envelope is looked at. [`Sink::oversized`] hears of its end.
+    Leave,
+}
+
 /// Where a flow leads. Errors of `forward` end the flow.
 pub(crate) trait Sink {
     /// A message is complete; none of its held bytes, or not the last of its streamed bytes, has gone on yet.
@@ -46,9 +57,8 @@ pub(crate) trait Sink {
     fn holds(&self, _length: usize) -> bool {
         false
     }
-    /// A message that is too long to be held is about to stream. `false`: it is held all the same, since a verdict on it
-    /// is needed.
-    fn streams(&mut self) -> bool;
+    /// A message that is too long to be held has come so far; asked again with each further piece of one that is held.
+    fn long(&mut self, so_far: &[u8]) -> Long;
     /// Bytes for the other side.
     fn forward(&mut self, bytes: &[u8]) -> io::Result<()>;
     /// Part of an upstream line that is no frame; `end` with its last part.
@@ -228,18 +238,19 @@ impl Flow {
             return forwarded;
         }
         let is_held = self.rules.max_message.is_none() && sink.holds(self.held.len());
-        if too_long && !is_held && (self.rules.max_message.is_some() || sink.streams()) {
-            return self.release(end, sink);
+        if !too_long || is_held {
+            return Ok(());
         }
-        Ok(())
+        let long = if self.rules.max_message.is_some() { Long::Leave } else { sink.long(&self.held) };
+        if long == Long::Hold { Ok(()) } else { self.release(end, long, sink) }
     }
 
     /// The held head has become too long: stream it, or leave it out.
-    fn release(&mut self, end: bool, sink: &mut impl Sink) -> io::Result<()> {
+    fn release(&mut self, end: bool, long: Long, sink: &mut impl Sink) -> io::Result<()> {
         let held = std::mem::take(&mut self.held);
         self.scanner.reset();
         self.scanner.push(&held);
-        if self.rules.max_message.is_some() {
+        if long == Long::Leave {
             self.state = if end { State::Held } else { State::Oversized };
             if end {
                 sink.oversized(&self.scanner.finish());
@@ -301,6 +312,7 @@ mod tests {
         oversized: Vec<String>,
         swallow: Option<&'static str>,
         holds_all: bool,
+        leaves_beyond: Option<usize>,
         alone: Option<&'static str>,
     }
 
@@ -314,8 +326,13 @@ mod tests {
             self.messages.push((id, message.len()));
             verdict
         }
-        fn streams(&mut self) -> bool {
-            !self.holds_all
+        fn long(&mut self, so_far: &[u8]) -> Long {
+            match self.leaves_beyond {
+                Some(most) if so_far.len() > most => Long::Leave,
+                Some(_) => Long::Hold,
+                None if self.holds_all => Long::Hold,
+                None => Long::Stream,
+            }
         }
         fn forward(&mut self, bytes: &[u8]) -> io::Result<()> {
             assert!(!bytes.is_empty());
@@ -391,6 +408,21 @@ mod tests {
         flow.feed(b"\",\"id\":9}\n{\"id\":10}\n", &mut seen).unwrap();
         assert_eq!(ids(&seen), ["9", "10"]);
         assert_eq!(seen.messages[0].1, 11 + 64 * 1024 * 1024 + 10);
+    }
+
+    #[test]
+    fn what_is_left_out_holds_little_and_ends_at_its_line_end() {
+        let (mut flow, mut seen) = (Flow::new(FROM_UPSTREAM), Seen::default());
+        seen.leaves_beyond = Some(4 * HOLD);
+        let filler = vec![b'x'; 64 * 1024];
+        flow.feed(b"{\"id\":1}\n{\"id\":9,\"result\":\"", &mut seen).unwrap();
+        for _ in 0..256 {
+            flow.feed(&filler, &mut seen).unwrap();
+            assert!(flow.held.capacity() <= 16 * HOLD, "{}", flow.held.capacity());
+        }
+        flow.feed(b"\"}\n{\"id\":10}\n", &mut seen).unwrap();
+        assert_eq!((ids(&seen), &seen.oversized), (vec!["1", "10"], &vec!["9".to_owned()]));
+        assert_eq!(seen.forwarded, b"{\"id\":1}\n{\"id\":10}\n");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the pump from the host to the upstream does with each message.
 
 use super::Event;
-use super::flow::{Sink, Verdict};
+use super::flow::{Long, Sink, Verdict};
 use super::handshake::Opening;
 use super::shared::Shared;
 use crate::call_ids::{MOST_HELD, Stripped};
@@ -66,6 +66,9 @@ impl<'a> FromHost<'a> {
         if shared.conversation().is_orphan(message) {
             return Verdict::Swallow;
         }
+        if let Some(own) = &shared.own {
+            own.saw_host(message);
+        }
         let (_, generation) = shared.observe_named(Direction::HostToUpstream, message, ids);
         let began = self.streaming.take();
         let before = std::mem::replace(&mut self.generation, began.unwrap_or(generation));
@@ -100,11 +103,16 @@ impl<'a> FromHost<'a> {
     }
 
     fn wake(&self, opening: bool) {
-        let (started, wait) = sync_channel(1);
-        self.shared.tell(Event::Wake(Wake { opening, started }));
-        // The supervisor answers within its own budget or ends the process.
-        let _ = wait.recv();
+        wake(self.shared, opening);
     }
+}
+
+/// Has a sleeping upstream started, and waits until it is.
+pub(super) fn wake(shared: &Shared, opening: bool) {
+    let (started, wait) = sync_channel(1);
+    shared.tell(Event::Wake(Wake { opening, started }));
+    // The supervisor answers within its own budget or ends the process.
+    let _ = wait.recv();
 }
 
 /// The pump asks the supervisor to start a sleeping upstream.
@@ -134,13 +142,13 @@ impl Sink for FromHost<'_> {
         self.shared.call_ids.is_some() && length <= MOST_HELD
     }
 
-    fn streams(&mut self) -> bool {
+    fn long(&mut self, _so_far: &[u8]) -> Long {
         if self.shared.sleeping.load(Ordering::Acquire) {
             self.wake(false);
         }
         self.generation = self.shared.generation();
         self.streaming = Some(self.generation);
-        true
+        Long::Stream
     }
 
     fn forward(&mut self, bytes: &[u8]) -> io::Result<()> {

@@ -1,9 +1,10 @@
 //! What the pump from the upstream to the host does with each message.
 
 use super::Event;
-use super::flow::{Sink, Verdict};
+use super::flow::{Long, Sink, Verdict};
 use super::handshake::answer_member;
 use super::noise::LineLog;
+use super::own_line::{Whose, whose};
 use super::shared::Shared;
 use crate::call_ids::MOST_HELD;
 use crate::{answer, log};
@@ -21,12 +22,14 @@ pub(super) struct FromUpstream<'a> {
     streaming: bool,
     /// What goes on in place of the message that is passing.
     edited: Option<Vec<u8>>,
+    /// Whose answer a long message is, as far as that was looked for, and at which length it is looked for again.
+    whose: (Whose, usize),
 }
 
 impl<'a> FromUpstream<'a> {
     pub(super) fn new(shared: &'a Shared) -> Self {
         let noise = LineLog::new(format!("[{} stdout] ", shared.server_name));
-        Self { shared, noise, streaming: false, edited: None }
+        Self { shared, noise, streaming: false, edited: None, whose: (Whose::Unclear, 0) }
     }
 
     /// An opening was answered: the answer is for later starts, and what was accepted for a restart.
@@ -46,6 +49,26 @@ impl<'a> FromUpstream<'a> {
         }
     }
 
+    /// Whether a message is the answer to a call of our own. What the server asks while nothing of the host's is open, it asks
+    /// for our calls: the host answers that, and they are over.
+    fn is_for_own_call(&self, message: &Message<'_>) -> bool {
+        let shared = self.shared;
+        let Some(own) = shared.own.as_ref().filter(|own| own.is_used()) else { return false };
+        let envelope = message.envelope();
+        if let Some(number) = own.answered_by(envelope) {
+            let whole = message.is_whole().then(|| message.head());
+            own.answer(number, message, whole, &mut shared.conversation());
+            return true;
+        }
+        if message.kind() == Kind::Request && own.any() {
+            let mut conversation = shared.conversation();
+            if conversation.open_requests() == 0 {
+                own.asked_for_input(envelope, None, &mut conversation);
+            }
+        }
+        false
+    }
+
     fn say_to_host(&self, line: &[u8]) {
         if self.shared.host.say(line).is_err() {
             self.shared.tell(Event::HostGone);
@@ -63,6 +86,7 @@ impl Sink for FromUpstream<'_> {
     fn message(&mut self, message: &Message<'_>) -> Verdict {
         let shared = self.shared;
         let streamed = std::mem::take(&mut self.streaming);
+        self.whose = (Whose::Unclear, 0);
         if shared.seen.unusable.load(Ordering::Relaxed) {
             return Verdict::Swallow;
         }
@@ -77,6 +101,9 @@ impl Sink for FromUpstream<'_> {
             && let Some(id) = envelope.raw(Field::Id)
         {
             shared.tell(Event::Ping { id: id.to_vec() });
+            return Verdict::Swallow;
+        }
+        if self.is_for_own_call(message) {
             return Verdict::Swallow;
         }
         match message.kind() {
@@ -113,10 +140,24 @@ impl Sink for FromUpstream<'_> {
         self.shared.call_ids.is_some() && length <= MOST_HELD
     }
 
-    /// Our own request's answer must not reach the host, however long it is.
-    fn streams(&mut self) -> bool {
-        self.streaming = !self.shared.awaits_own_answer();
-        self.streaming
+    /// The answer to a request of our own must not reach the host, however long it is.
+    fn long(&mut self, so_far: &[u8]) -> Long {
+        let shared = self.shared;
+        if shared.awaits_own_answer() {
+            return Long::Hold;
+        }
+        let long = match shared.own.as_ref().filter(|own| own.any()) {
+            None => Long::Stream,
+            Some(own) => {
+                let (known, next_look) = &mut self.whose;
+                if *known == Whose::Unclear && so_far.len() >= *next_look {
+                    (*known, *next_look) = (whose(own, so_far), so_far.len() * 2);
+                }
+                known.long(so_far.len(), || shared.conversation().open_requests() == 0)
+            }
+        };
+        self.streaming = long == Long::Stream;
+        long
     }
 
     fn forward(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -141,6 +182,10 @@ impl Sink for FromUpstream<'_> {
 
     /// What the operator's limit leaves out still ends the host's call.
     fn oversized(&mut self, message: &Message<'_>) {
+        self.whose = (Whose::Unclear, 0);
+        if self.is_for_own_call(message) {
+            return;
+        }
         let shared = self.shared;
         let envelope = message.envelope();
         let text = format!("The result was too large to deliver ({} bytes)", message.len());

@@ -18,6 +18,7 @@ mod from_host;
 mod from_upstream;
 mod handshake;
 mod noise;
+mod own_line;
 mod patient;
 mod pump;
 mod shared;
@@ -27,10 +28,12 @@ mod supervisor;
 mod tests;
 
 use crate::call_ids::CallIds;
+use crate::replay::OwnCalls;
 use bir_model::ServerName;
 use bir_tap::Tap;
 use bir_upstream::child::{ChildCommand, Signal};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Ids of the proxy's own requests begin like this; hosts use numbers and names of their own.
 const OWN_IDS: &[u8] = b"\"bir:";
@@ -49,6 +52,8 @@ pub(crate) struct Options {
     pub(crate) max_message: Option<usize>,
     /// Ids that come in the arguments are taken out.
     pub(crate) call_ids: Option<CallIds>,
+    /// Calls of our own, for a plan.
+    pub(crate) own: Option<Arc<OwnCalls>>,
     pub(crate) tap: Option<Box<dyn Tap>>,
 }
 

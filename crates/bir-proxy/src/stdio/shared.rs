@@ -4,6 +4,7 @@ use super::ends::{HostEnd, UpstreamEnd};
 use super::handshake::{Cache, Memory, Opening};
 use super::{Event, OWN_IDS};
 use crate::call_ids::CallIds;
+use crate::replay::OwnCalls;
 use crate::{answer, log};
 use bir_model::{Direction, ServerName};
 use bir_tap::{Asked, Conversation, SystemClock};
@@ -11,7 +12,7 @@ use bir_wire::{Envelope, Field, Message};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Counts and flags that anybody may read.
 #[derive(Debug, Default)]
@@ -43,6 +44,8 @@ pub(super) struct Shared {
     pub(super) keeps_handshake: bool,
     /// Ids that come in the arguments are taken out.
     pub(super) call_ids: Option<CallIds>,
+    /// Calls of our own, for a plan.
+    pub(super) own: Option<Arc<OwnCalls>>,
     /// The upstream waits to be started by the first message that needs it.
     pub(super) sleeping: AtomicBool,
     /// The host was told the handshake of an earlier start.
@@ -77,6 +80,7 @@ impl Shared {
             stays_up,
             keeps_handshake,
             call_ids: None,
+            own: None,
             sleeping: AtomicBool::new(cache.as_ref().is_some_and(|cache| !cache.is_empty())),
             told_from_cache: AtomicBool::new(false),
             generation: AtomicU32::new(0),
@@ -106,6 +110,9 @@ impl Shared {
         let unanswered = {
             let mut conversation = self.conversation();
             self.generation.fetch_add(1, Ordering::Relaxed);
+            if let Some(own) = &self.own {
+                own.lose_all(&mut conversation);
+            }
             conversation.take_unanswered()
         };
         let text = answer::not_available(self.server_name.as_str());

@@ -19,6 +19,8 @@ pub struct Seen {
     pub bodies: String,
     /// So many of the next steps are answered `409`.
     pub forgets: usize,
+    /// Replay is on, and polls are never answered.
+    pub replay: bool,
 }
 
 pub struct Control {
@@ -182,6 +184,11 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Seen>, token: &str, api_version: u6
         let body = held[head..head + length].to_vec();
         let route = text.split(' ').nth(1).unwrap().to_owned();
         let shows = header("authorization") == Some(format!("Bearer {token}"));
+        if route == "/proxy/poll" && seen.lock().unwrap().replay {
+            seen.lock().unwrap().routes.push(route);
+            while !matches!(stream.read(&mut block), Ok(0) | Err(_)) {}
+            return;
+        }
         let (status, answer) =
             if shows { answer(&route, &body, seen, api_version) } else { (401, String::new()) };
         held.drain(..head + length);
@@ -205,7 +212,8 @@ fn answer(route: &str, body: &[u8], seen: &Mutex<Seen>, api_version: u64) -> (u1
         "/health" => (200, format!("{{\"apiVersion\":{api_version},\"version\":\"0.1.0\"}}")),
         "/proxy/register" => {
             seen.registrations.push(serde_json::from_slice(body).unwrap());
-            (200, format!("{{\"apiVersion\":{api_version}}}"))
+            let replay = if seen.replay { ",\"replay\":true,\"pollHoldMs\":100" } else { "" };
+            (200, format!("{{\"apiVersion\":{api_version}{replay}}}"))
         }
         "/proxy/step" if seen.forgets > 0 => {
             seen.forgets -= 1;

@@ -131,6 +131,7 @@ mod tests {
             tool: "t".into(),
             call_id: None,
             fingerprint: None,
+            replayed: false,
             at: 0,
             what: ProxyWhat::Began { input: Some(input) },
         }

@@ -109,6 +109,8 @@ pub struct Options {
     /// it is here counts until more is known; the recorder keeps it up to date, and introduces itself when the host asks
     /// which tools there are.
     pub takes_call_ids: Option<Arc<AtomicBool>>,
+    /// The recorder introduces itself when the host asks which tools there are: there may be work for it before any call.
+    pub introduces: bool,
     /// The way to a control server.
     pub link: Box<dyn Link>,
     /// The program around it.
@@ -137,7 +139,7 @@ impl Recorder {
         if options.standalone || options.scope != Scope::User {
             queue.is_decided();
         }
-        let early = options.takes_call_ids.is_some();
+        let early = options.takes_call_ids.is_some() || options.introduces;
         let start = {
             let queue = Arc::clone(&queue);
             move || worker::start(queue, options)

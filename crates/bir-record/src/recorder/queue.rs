@@ -254,7 +254,7 @@ mod tests {
     }
 
     fn began(call: u64) -> Told {
-        let what = What::Began { tool: String::new(), host_call_id: None, arguments: None };
+        let what = What::Began { tool: String::new(), host_call_id: None, arguments: None, replayed: false };
         Told { call: CallKey(call), at: at(), what }
     }
 

@@ -29,6 +29,7 @@ struct Open {
     tool: String,
     call_id: Option<String>,
     fingerprint: Option<Compared>,
+    replayed: bool,
     began: Moment,
     legs: Vec<ToldLeg>,
 }
@@ -43,10 +44,10 @@ impl Reports {
     pub(super) fn told(&mut self, event: Event, scrub: &impl Scrub) -> Option<ProxyReport> {
         let Event { call, at, what } = event;
         match what {
-            What::Began { tool, host_call_id, arguments } => {
-                let arguments = arguments.as_ref();
+            What::Began { tool, host_call_id, arguments, replayed } => {
+                let (id, arguments) = (host_call_id.as_deref(), arguments.as_ref());
                 (!scrub.excludes(&tool, arguments.map(Value::raw)))
-                    .then(|| self.began(call, at, &tool, host_call_id.as_deref(), arguments, scrub))
+                    .then(|| self.began(call, at, &tool, id, arguments, replayed, scrub))
             }
             What::LegEnded { leg, result } => {
                 let open = self.open.get_mut(&call)?;
@@ -96,11 +97,13 @@ impl Reports {
             tool: String::new(),
             call_id: None,
             fingerprint: None,
+            replayed: false,
             at: at.epoch_ms,
             what: ProxyWhat::Lost { calls, reason: reason.to_owned() },
         }
     }
 
+    #[expect(clippy::too_many_arguments, reason = "one call's parts, as they were told")]
     fn began(
         &mut self,
         key: CallKey,
@@ -108,6 +111,7 @@ impl Reports {
         tool: &str,
         host_call_id: Option<&str>,
         arguments: Option<&Value>,
+        replayed: bool,
         scrub: &impl Scrub,
     ) -> ProxyReport {
         let whole = arguments.map_or(Some(NO_ARGUMENTS), Value::whole);
@@ -116,6 +120,7 @@ impl Reports {
             tool: name(scrub, tool),
             call_id: host_call_id.map(|id| name(scrub, id)),
             fingerprint: whole.and_then(|json| scrub.compared(json)),
+            replayed,
             began: at,
             legs: Vec::new(),
         };
@@ -153,6 +158,7 @@ impl Open {
             tool: self.tool.clone(),
             call_id: self.call_id.clone(),
             fingerprint: self.fingerprint.clone(),
+            replayed: self.replayed,
             at: at.epoch_ms,
             what,
         }

@@ -20,6 +20,8 @@ pub(super) struct Call {
     pub(super) number: u32,
     pub(super) tool: String,
     pub(super) call_id: Option<String>,
+    /// A proxy made it for a plan.
+    pub(super) replayed: bool,
 }
 
 impl Call {
@@ -52,6 +54,7 @@ impl Call {
             truncated: false,
             ambiguous: false,
             bypassed: false,
+            replayed: self.replayed,
             legs: Vec::new(),
         }
     }

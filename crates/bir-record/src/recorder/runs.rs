@@ -121,10 +121,11 @@ impl Runs {
     pub(super) fn told(&mut self, told: Told, scrub: &impl Scrub, keep: &mut impl Keep) {
         let Told { call, at, what } = told;
         match what {
-            What::Began { tool, host_call_id, arguments } => {
+            What::Began { tool, host_call_id, arguments, replayed } => {
                 self.end_if_idle(at, keep);
                 if !scrub.excludes(&tool, arguments.as_ref().map(Value::raw)) {
-                    self.began(call, at, &tool, host_call_id.as_deref(), arguments.as_ref(), scrub, keep);
+                    let (id, arguments) = (host_call_id.as_deref(), arguments.as_ref());
+                    self.began(call, at, &tool, id, arguments, replayed, scrub, keep);
                 }
             }
             What::LegEnded { leg, result } => {
@@ -217,6 +218,7 @@ impl Runs {
         tool: &str,
         host_call_id: Option<&str>,
         arguments: Option<&Value>,
+        replayed: bool,
         scrub: &impl Scrub,
         keep: &mut impl Keep,
     ) {
@@ -230,6 +232,7 @@ impl Runs {
             number: run.next_call,
             tool: name(scrub, tool),
             call_id: host_call_id.map(|id| name(scrub, id)),
+            replayed,
         };
         run.next_call = run.next_call.saturating_add(1);
         run.last = at.instant;

@@ -51,7 +51,7 @@ impl Tap for ProxyTap {
                 return;
             }
             _ if self.queue.is_deaf() => return,
-            Event::Began { call, tool, host_call_id, arguments, client, at } => {
+            Event::Began { call, tool, host_call_id, arguments, client, replayed, at } => {
                 if let Some(client) = client.filter(|_| !self.opened) {
                     self.opened = true;
                     let client = Some(client.to_vec());
@@ -59,7 +59,8 @@ impl Tap for ProxyTap {
                 }
                 let (tool, host_call_id) = (tool.into_owned(), host_call_id.map(|id| id.into_owned()));
                 let arguments = arguments.map(Value::of);
-                self.queue.push(Told { call, at, what: What::Began { tool, host_call_id, arguments } });
+                let what = What::Began { tool, host_call_id, arguments, replayed };
+                self.queue.push(Told { call, at, what });
                 if let Some(start) = self.start.take() {
                     start();
                 }

@@ -166,7 +166,15 @@ impl Story {
         self
     }
     fn began(&mut self, call: u64, tool: &str) -> &mut Self {
-        self.told(call, What::Began { tool: tool.into(), host_call_id: None, arguments: Some(value("{}")) })
+        self.told(
+            call,
+            What::Began {
+                tool: tool.into(),
+                host_call_id: None,
+                arguments: Some(value("{}")),
+                replayed: false,
+            },
+        )
     }
     fn ended(&mut self, call: u64) -> &mut Self {
         self.told(call, What::Ended { outcome: Outcome::Ok, answer: value("1"), ambiguous: false })
@@ -189,7 +197,12 @@ fn a_call_takes_two_rows_and_calls_end_in_any_order() {
     story.began(0, "a").began(1, "b").ended(1);
     let error = What::Ended { outcome: Outcome::RpcError, answer: value("{\"code\":1}"), ambiguous: true };
     story.told(0, error);
-    let began = What::Began { tool: "c".into(), host_call_id: Some("toolu_1".into()), arguments: None };
+    let began = What::Began {
+        tool: "c".into(),
+        host_call_id: Some("toolu_1".into()),
+        arguments: None,
+        replayed: false,
+    };
     story.told(2, began);
     story.told(2, What::Ended { outcome: Outcome::ToolError, answer: value("{}"), ambiguous: false });
     assert_eq!(

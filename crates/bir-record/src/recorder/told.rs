@@ -52,7 +52,7 @@ pub(super) struct Told {
 
 #[derive(Debug)]
 pub(super) enum What {
-    Began { tool: String, host_call_id: Option<String>, arguments: Option<Value> },
+    Began { tool: String, host_call_id: Option<String>, arguments: Option<Value>, replayed: bool },
     LegEnded { leg: u32, result: Value },
     LegBegan { input: Option<Value> },
     Ended { outcome: Outcome, answer: Value, ambiguous: bool },
@@ -75,7 +75,7 @@ impl Told {
     /// Bytes of payload that it holds.
     pub(super) fn bytes(&self) -> usize {
         match &self.what {
-            What::Began { tool, host_call_id, arguments } => {
+            What::Began { tool, host_call_id, arguments, .. } => {
                 tool.len() + host_call_id.as_ref().map_or(0, String::len) + length(arguments.as_ref())
             }
             What::LegEnded { result, .. } => result.head.len(),

@@ -53,16 +53,22 @@ pub(super) struct Parts<O> {
     pub(super) store: Option<O>,
     pub(super) bound: Bound,
     pub(super) takes_call_ids: Option<Arc<AtomicBool>>,
+    pub(super) introduces: bool,
 }
 
 /// Starts the thread. Called on the relay's path, once.
 pub(super) fn start(queue: Arc<Queue>, options: Options) {
     let Options { server, standalone, scope, state_dir, surroundings, say, .. } = options;
     let (registration, takes_call_ids, link) = (options.registration, options.takes_call_ids, options.link);
+    let introduces = takes_call_ids.is_some() || options.introduces;
     let store = state_dir.map(|dir| Store::new(dir, server.clone(), Arc::clone(&say)));
     let negotiate = move |now| Negotiation::new(standalone, scope, now);
     let bound = Bound::new(link, registration);
-    run_on_thread(queue, Parts { server, surroundings, say, store, bound, takes_call_ids }, negotiate);
+    run_on_thread(
+        queue,
+        Parts { server, surroundings, say, store, bound, takes_call_ids, introduces },
+        negotiate,
+    );
 }
 
 /// As [`start`], with any store.
@@ -75,7 +81,7 @@ pub(super) fn run_on_thread<O: Open + Send + 'static>(
     let for_thread = Arc::clone(&queue);
     let work = move || {
         let queue = for_thread;
-        let Parts { server, mut surroundings, say, store, bound, takes_call_ids } = parts;
+        let Parts { server, mut surroundings, say, store, bound, takes_call_ids, introduces } = parts;
         let worked = catch_unwind(AssertUnwindSafe(|| match store {
             Some(store) => {
                 let project = surroundings.project().map(|path| path.to_string_lossy().into_owned());
@@ -91,6 +97,7 @@ pub(super) fn run_on_thread<O: Open + Send + 'static>(
                     runs: Runs::new(server, project),
                     bound,
                     takes_call_ids,
+                    introduces,
                     off: false,
                     look_at_switch: now,
                     held_until: None,
@@ -126,6 +133,8 @@ struct Worker<'a, O: Open> {
     bound: Bound,
     /// Whether ids may come in the arguments, for the relay.
     takes_call_ids: Option<Arc<AtomicBool>>,
+    /// It is to be known before there is a call.
+    introduces: bool,
     off: bool,
     look_at_switch: Instant,
     /// The discovery file says something else: whoever it names is asked first, and until then what comes waits.
@@ -238,9 +247,9 @@ impl<O: Open> Worker<'_, O> {
         true
     }
 
-    /// Who takes ids out of arguments is known before there is a call: none would come otherwise.
+    /// Who takes ids out of arguments, or may be given work, is known before there is a call: none would come otherwise.
     fn introduce_early(&mut self) {
-        let is_early = self.takes_call_ids.is_some() && self.negotiation.is_answered() && !self.off;
+        let is_early = self.introduces && self.negotiation.is_answered() && !self.off;
         if !is_early || self.bound.knows_parties() || !self.is_open() {
             return;
         }

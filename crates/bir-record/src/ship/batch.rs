@@ -254,6 +254,7 @@ fn unknown_end(run: RunId, call: &OpenCall, at: u64) -> Step {
         truncated: false,
         ambiguous: false,
         bypassed: false,
+        replayed: false,
         legs: Vec::new(),
     }
 }

@@ -220,6 +220,7 @@ pub(crate) fn row(run_id: RunId, step_index: u32, id: StepId) -> SafeRecord {
         truncated: false,
         ambiguous: false,
         bypassed: false,
+        replayed: false,
         legs: Vec::new(),
     };
     SafeRecord::step(step, SafePayload::default())

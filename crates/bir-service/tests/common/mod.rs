@@ -244,6 +244,7 @@ pub(crate) fn step(run: RunId, index: u32) -> Step {
         truncated: false,
         ambiguous: false,
         bypassed: false,
+        replayed: false,
         legs: vec![],
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct Assembler<I: Inbox> {
     limit: Option<u64>,
     /// Bytes of a message that streams that are kept for whoever observes it.
     keep: usize,
+    /// It comes in answer to a request that is none of the host's.
+    own: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +83,13 @@ impl<I: Inbox> Assembler<I> {
             hold: if limit.is_some() { usize::MAX } else { hold },
             limit,
             keep,
+            own: false,
         }
+    }
+
+    /// What comes is in answer to a request that is none of the host's.
+    pub(crate) fn of_own(self, own: bool) -> Self {
+        Self { own, ..self }
     }
 
     /// Whether nothing of a message has come yet.
@@ -233,7 +241,8 @@ impl<I: Inbox> Assembler<I> {
         let held = self.take_held();
         if self.begins_like_a_message() {
             scanner(&mut self.scanner, self.keep).push(&held);
-            let mut large = inbox.open().await;
+            let so_far = scanner(&mut self.scanner, self.keep).so_far();
+            let mut large = inbox.open(so_far, self.own).await;
             large.piece(held).await;
             self.large = Some(large);
         } else {
@@ -311,6 +320,7 @@ impl<I: Inbox> Assembler<I> {
                     Finished::HandedOn
                 }
                 Verdict::Withhold => Finished::Dropped,
+                Verdict::Keep => Finished::HandedOn,
             }
         } else {
             self.take_held();
@@ -354,6 +364,8 @@ pub(crate) enum Verdict {
     WithId(Bytes),
     /// It is nothing that the host can use, and the request will be answered otherwise.
     Withhold,
+    /// It is not for the host.
+    Keep,
 }
 
 /// Whether this is an error without an id of its own.

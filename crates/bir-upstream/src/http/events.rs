@@ -94,9 +94,15 @@ fn is_useless(message: &Message<'_>, belongs: &Belongs<'_>) -> bool {
 }
 
 impl<I: Inbox> Shared<I> {
+    /// The id of the request whose answer this is, where that is none of the host's.
+    fn own_request<'a>(&self, belongs: &Belongs<'a>) -> Option<&'a Bytes> {
+        belongs.facts?.ids.first().filter(|id| self.inbox.is_own(id))
+    }
+
     pub(crate) fn assembler(&self, belongs: &Belongs<'_>) -> Assembler<I> {
         let hold = if belongs.is_tools_list() { mirror::MAX_LIST } else { HOLD };
-        Assembler::new(hold, self.options.max_message_bytes, self.options.keep)
+        let own = self.own_request(belongs).is_some();
+        Assembler::new(hold, self.options.max_message_bytes, self.options.keep).of_own(own)
     }
 
     /// Reads messages from an event stream until it ends. How it ended makes no difference: what counts is
@@ -204,6 +210,12 @@ impl<I: Inbox> Shared<I> {
             return Verdict::Withhold;
         }
         match message.kind() {
+            Kind::Notification if self.own_request(belongs).is_some() => return Verdict::Keep,
+            Kind::Request => {
+                if let Some(id) = self.own_request(belongs) {
+                    self.inbox.asked_in_answer(id, message.envelope());
+                }
+            }
             Kind::Response | Kind::ErrorResponse => {
                 if belongs.facts.is_some_and(|facts| facts.method_is("initialize")) {
                     self.state().agreed(message);

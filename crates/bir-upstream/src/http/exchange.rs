@@ -78,6 +78,9 @@ impl<I: Inbox> Shared<I> {
     }
 
     pub(crate) async fn answer_with(&self, id: &[u8], failure: &Failure) {
+        if self.inbox.failed(id, failure) {
+            return;
+        }
         let answer = error_answer(id, &failure.to_string());
         let mut scanner = Scanner::default();
         let message = scanner.finish_whole(&answer);

@@ -187,7 +187,9 @@ impl<I: Inbox> HttpUpstream<I> {
             return;
         }
         let entry = shared.registry.enter(&facts.ids, modern);
-        let lasts = facts.method_is("subscriptions/listen");
+        // Neither the end of a session nor the host's other requests wait for what the host has not asked.
+        let own = facts.ids.first().is_some_and(|id| shared.inbox.is_own(id));
+        let lasts = own || facts.method_is("subscriptions/listen");
         if lasts {
             entry.lasts();
         }

@@ -250,7 +250,7 @@ impl Inbox for Collect {
         let _ = self.0.send(Got::Message(String::from_utf8_lossy(&bytes).into_owned()));
     }
 
-    async fn open(&self) -> CollectLarge {
+    async fn open(&self, _: &bir_wire::Envelope, _: bool) -> CollectLarge {
         CollectLarge { to: self.0.clone(), length: 0, largest_piece: 0, complete: false }
     }
 

@@ -445,6 +445,7 @@ fn report(
         tool: "echo".into(),
         call_id,
         fingerprint: call.fingerprint.clone(),
+        replayed: false,
         at,
         what,
     }

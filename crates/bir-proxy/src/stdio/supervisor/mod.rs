@@ -12,6 +12,7 @@ use super::ending::{ANSWER_GRACE, Cause, Ending};
 use super::ends::{HostEnd, UpstreamInner};
 use super::flow::Rules;
 use super::handshake::Cache;
+use super::own_line::OwnLine;
 use super::shared::Shared;
 use super::{Event, Options, start};
 use crate::{exit, log};
@@ -54,7 +55,8 @@ pub(super) struct Supervisor {
 
 impl Supervisor {
     pub(super) fn run(options: Options) -> u8 {
-        let Options { server_name, command, restart, lazy, stay_up, max_message, call_ids, tap } = options;
+        let Options { server_name, command, restart, lazy, stay_up, max_message, call_ids, own, tap } =
+            options;
         let stdout = match start::host_stdout() {
             Ok(stdout) => stdout,
             Err(e) => {
@@ -74,8 +76,13 @@ impl Supervisor {
         let mut shared =
             Shared::new(server_name, host, conversation, cache, stay_up, keeps_handshake, tell.clone());
         shared.call_ids = call_ids;
+        shared.own = own;
+        let shared = Arc::new(shared);
+        if let Some(own) = &shared.own {
+            own.connect(Box::new(OwnLine::new(&shared)));
+        }
         let mut supervisor = Self {
-            shared: Arc::new(shared),
+            shared,
             command,
             events,
             tell,

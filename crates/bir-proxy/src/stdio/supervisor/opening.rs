@@ -26,6 +26,11 @@ impl Supervisor {
     /// A message needs the sleeping upstream: start it, and open the connection as the host has opened ours.
     pub(super) fn on_wake(&mut self, wake: &Wake) -> Option<u8> {
         let shared = Arc::clone(&self.shared);
+        if !shared.sleeping.load(Ordering::Acquire) {
+            // Somebody else has woken it.
+            let _ = wake.started.send(());
+            return None;
+        }
         let opened = self.start_and_open(&mut shared.upstream.lock(), |_| !wake.opening);
         self.shared.sleeping.store(false, Ordering::Release);
         let code = match opened {

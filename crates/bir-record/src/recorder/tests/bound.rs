@@ -102,7 +102,7 @@ fn a_report_has_everything_that_was_seen() {
     let at = Moment { epoch_ms: 7, instant: Instant::now() };
     let mut tell = |call, what| reports.told(Told { call: CallKey(call), at, what }, &Plain);
     let long = Value::of(Payload { head: b"[1,", len: 90 });
-    let began = What::Began { tool: "a".into(), host_call_id: None, arguments: Some(long) };
+    let began = What::Began { tool: "a".into(), host_call_id: None, arguments: Some(long), replayed: false };
     let began = tell(0, began).unwrap();
     assert_eq!((began.at, began.fingerprint.is_none()), (7, true), "not all of it was kept");
     assert!(tell(0, What::LegEnded { leg: 1, result: value("ask") }).is_none());
@@ -112,7 +112,7 @@ fn a_report_has_everything_that_was_seen() {
     assert_eq!(told(&end), "0 rpc_error - {\"code\":1} leg 1 ask → yes (guess)");
     assert!(tell(0, What::Cancelled).is_none(), "it is over");
     assert!(tell(5, What::Lost).is_none(), "it never began");
-    let none = What::Began { tool: "b".into(), host_call_id: None, arguments: None };
+    let none = What::Began { tool: "b".into(), host_call_id: None, arguments: None, replayed: false };
     assert_eq!(tell(1, none).unwrap().fingerprint.unwrap().0, "#{}", "as hosts tell it to their hooks");
     assert_eq!(told(&tell(1, What::Cancelled).unwrap()), "1 cancelled - -");
 }

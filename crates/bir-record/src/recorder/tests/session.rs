@@ -177,7 +177,8 @@ impl Session {
             let negotiate = move |now| Negotiation::new(false, scope, window(now));
             let bound = Bound::new(Box::new(desk.clone()), registration());
             let (server, store) = ("files".into(), Some(store));
-            let parts = worker::Parts { server, surroundings, say, store, bound, takes_call_ids };
+            let introduces = takes_call_ids.is_some();
+            let parts = worker::Parts { server, surroundings, say, store, bound, takes_call_ids, introduces };
             move || worker::run_on_thread(queue, parts, negotiate)
         };
         Self { tap: ProxyTap::new(queue.clone(), Box::new(start), early), queue, kept, desk, opens, around }
@@ -192,7 +193,15 @@ impl Session {
         let at = Moment { epoch_ms: 0, instant: Instant::now() };
         let arguments = Some(Payload { head: arguments.as_bytes(), len: arguments.len() as u64 });
         let (call, tool, host_call_id) = (CallKey(key), tool.into(), Some(format!("toolu_{key}").into()));
-        self.tap.observe(Event::Began { call, tool, host_call_id, arguments, client: None, at });
+        self.tap.observe(Event::Began {
+            call,
+            tool,
+            host_call_id,
+            arguments,
+            client: None,
+            replayed: false,
+            at,
+        });
     }
 
     pub(super) fn ended(&mut self, key: u64) {
