@@ -216,7 +216,7 @@ impl Standing {
     pub fn reason(&self) -> Reason {
         match self.level {
             Level::L0 if self.unedited.is_some() => {
-                "it was changed by hand, which is checked against one recording; to run it needs its owner's word (`approve`), or the changes taken back"
+                "it was changed by hand, which is checked against one recording; two runs that agree and its owner's word (`approve`) let it run, or the changes taken back"
             }
             Level::L0 if self.allowed == Level::L1 && self.unapproved.is_some_and(|level| level > Level::L0) => {
                 "its owner lets it steer only"

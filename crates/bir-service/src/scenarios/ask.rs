@@ -262,7 +262,6 @@ pub(crate) async fn of_run(state: &State, who: &View, run: &RunStart) -> Option<
         }
         Err(_) => return None,
     };
-    state.work.opened(ticket.id, run.id);
     tracing::info!(
         target: "match",
         run = %run.id,

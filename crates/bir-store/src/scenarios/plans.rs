@@ -9,7 +9,7 @@ use crate::sql::Db;
 use crate::sql::values;
 use crate::sql_store::SqlStore;
 use crate::{Options, People as _, Scenarios as _};
-use bir_model::ScenarioId;
+use bir_model::{RunId, ScenarioId};
 use bir_model::scenario::ScenarioState;
 use uuid::Uuid;
 
@@ -92,6 +92,8 @@ fn queries(who: &View, id: ScenarioId) -> Vec<Query> {
         queries.push(executions::list_query(who, Some(id), after, 51));
         queries.push(executions::list_query(who, None, after, 51));
     }
+    queries.push(executions::waiting_query(who, &[RunId::new()]));
+    queries.push(executions::last_that_waits_query(who));
     queries.push(executions::baseline_query(who, id, 100));
     queries.push(executions::baseline_runs_query(who, id, 100));
     queries
