@@ -128,6 +128,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn of_two_tickets_of_one_match_the_redeemed_one_keeps_its_run() {
+        let mut db = SqliteConnection::connect("sqlite::memory:").await.unwrap();
+        sqlite(&mut db, "here", &SQLITE[..2]).await.unwrap();
+        db.execute(
+            "PRAGMA foreign_keys = OFF;
+             INSERT INTO executions (tenant_id, id, scenario_id, user_id, run_id, issued_at, claimed_at) VALUES
+                 (x'01', x'01', x'0A', x'01', x'0B', 1, NULL), (x'01', x'02', x'0A', x'01', x'0B', 2, 9),
+                 (x'01', x'03', x'0A', x'01', x'0C', 2, NULL), (x'01', x'04', x'0A', x'01', x'0C', 1, NULL),
+                 (x'01', x'05', x'0A', x'01', NULL, 1, NULL), (x'01', x'06', x'0A', x'01', NULL, 1, NULL)",
+        )
+        .await
+        .unwrap();
+        sqlite(&mut db, "here", SQLITE).await.unwrap();
+        let kept: Vec<Vec<u8>> =
+            sqlx::query_scalar("SELECT id FROM executions WHERE run_id IS NOT NULL ORDER BY id")
+                .fetch_all(&mut db)
+                .await
+                .unwrap();
+        assert_eq!(kept, [vec![2], vec![4]]);
+        let all: i64 = sqlx::query_scalar("SELECT count(*) FROM executions").fetch_one(&mut db).await.unwrap();
+        assert_eq!(all, 6, "none is lost");
+    }
+
+    #[tokio::test]
     async fn the_database_of_another_program_is_left_alone() {
         let mut db = SqliteConnection::connect("sqlite::memory:").await.unwrap();
         db.execute("CREATE TABLE songs (id INTEGER)").await.unwrap();

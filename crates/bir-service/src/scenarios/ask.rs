@@ -49,6 +49,7 @@ pub(crate) struct Said {
 
 impl Said {
     fn declined(code: &'static str, why: impl Into<String>) -> Self {
+        debug_assert!(MatchSaid::CODES.contains(&code), "`{code}` is no code of a match");
         Self {
             decision: Decision::Decline,
             code,

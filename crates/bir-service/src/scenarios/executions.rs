@@ -165,6 +165,7 @@ async fn saving(state: &State, who: &View, id: ScenarioId) -> Result<Saving, Sto
 #[serde(rename_all = "camelCase")]
 struct Told {
     execution_id: TicketId,
+    scenario_id: ScenarioId,
     run_id: Option<RunId>,
     issued_at: u64,
     claimed_at: u64,
@@ -180,6 +181,39 @@ struct Ledger {
     saving: Saving,
 }
 
+impl From<Execution> for Told {
+    fn from(one: Execution) -> Self {
+        Self {
+            execution_id: one.id,
+            scenario_id: one.scenario,
+            run_id: one.run,
+            issued_at: one.issued_at,
+            claimed_at: one.claimed_at,
+            report: one.report,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Executions {
+    executions: Vec<Told>,
+    next: Option<String>,
+}
+
+/// `GET /scenarios/executions`.
+pub(crate) async fn of_all(
+    axum::extract::State(state): axum::extract::State<State>,
+    caller: Caller,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    let mut params = Params::of(&uri)?;
+    let page = params.page()?;
+    params.end()?;
+    let found = state.store.executions(&caller.view(), None, &page).await?;
+    let executions = found.executions.into_iter().map(Told::from).collect();
+    json::ok(&Executions { executions, next: found.next })
+}
+
 /// `GET /scenarios/:id/executions`.
 pub(crate) async fn list(
     axum::extract::State(state): axum::extract::State<State>,
@@ -193,14 +227,7 @@ pub(crate) async fn list(
     params.end()?;
     load::there(&state, &who, id).await?;
     let found = state.store.executions(&who, Some(id), &page).await?;
-    let told = |one: Execution| Told {
-        execution_id: one.id,
-        run_id: one.run,
-        issued_at: one.issued_at,
-        claimed_at: one.claimed_at,
-        report: one.report,
-    };
-    let executions = found.executions.into_iter().map(told).collect();
+    let executions = found.executions.into_iter().map(Told::from).collect();
     json::ok(&Ledger { executions, next: found.next, saving: saving(&state, &who, id).await? })
 }
 

@@ -14,5 +14,4 @@ WHERE run_id IS NOT NULL AND EXISTS (
 CREATE UNIQUE INDEX executions_of_run ON executions (tenant_id, run_id, scenario_id) WHERE run_id IS NOT NULL;
 
 -- Tickets that nobody redeemed, of one person, the newest first: they are bounded and expire.
-DROP INDEX executions_open;
 CREATE INDEX executions_waiting ON executions (tenant_id, user_id, issued_at DESC, id DESC) WHERE claimed_at IS NULL;

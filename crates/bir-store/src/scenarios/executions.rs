@@ -54,8 +54,8 @@ async fn issue_once(db: &Db, who: &View, id: ScenarioId, matched: &Match) -> Res
     Ok(Some(ticket))
 }
 
-/// The newest ticket that goes when one more comes.
-pub(crate) fn last_that_waits_query(who: &View) -> Query {
+/// The newest ticket that goes when one more comes. At most as many as may wait are read for it.
+fn last_that_waits_query(who: &View) -> Query {
     let sql = "SELECT e.issued_at, e.id FROM executions e
                WHERE e.tenant_id = $1 AND e.user_id = $2 AND e.claimed_at IS NULL
                ORDER BY e.issued_at DESC, e.id DESC LIMIT 1 OFFSET $3";

@@ -93,7 +93,6 @@ fn queries(who: &View, id: ScenarioId) -> Vec<Query> {
         queries.push(executions::list_query(who, None, after, 51));
     }
     queries.push(executions::waiting_query(who, &[RunId::new()]));
-    queries.push(executions::last_that_waits_query(who));
     queries.push(executions::baseline_query(who, id, 100));
     queries.push(executions::baseline_runs_query(who, id, 100));
     queries

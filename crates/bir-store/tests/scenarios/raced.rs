@@ -2,6 +2,7 @@
 
 use super::*;
 
+/// Of several at once one wins, and the others are told.
 pub(crate) async fn is_changed_by_one_at_a_time(store: &Arc<dyn Store>, who: View) {
     const AT_ONCE: usize = 8;
     let run = runs(&**store, &who, 1).await[0];

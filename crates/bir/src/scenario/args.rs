@@ -43,6 +43,8 @@ pub(crate) enum ScenarioCommand {
     Approve(ApproveArgs),
     /// Run it against what was recorded: no tool is called.
     Replay(ReplayArgs),
+    /// Show what executions did and saved, against what the model costs by itself.
+    Executions(ExecutionsArgs),
     /// Delete scenarios; the runs that they are calculated from stay.
     Rm(RmArgs),
 }
@@ -207,6 +209,20 @@ pub(crate) struct ReplayArgs {
     #[arg(long)]
     pub(crate) dry: bool,
     /// Print what the hub answers.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ExecutionsArgs {
+    /// The scenario (`scn_UUID`) or its run (`run_UUID`): an id, the beginning of it, or `last` for the last run. Without
+    /// one, the executions of all.
+    #[arg(value_name = "ID")]
+    pub(crate) id: Option<String>,
+    /// At most so many.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) limit: u32,
+    /// Print an object with the executions, newest first, and of one scenario what they saved.
     #[arg(long)]
     pub(crate) json: bool,
 }

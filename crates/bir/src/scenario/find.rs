@@ -111,8 +111,10 @@ pub(super) async fn scenario(
     match named(home, client, written).await? {
         Named::Scenario(id) => Ok(id),
         Named::Run(run) => {
-            let answer = api::of_run(client, run).await.map_err(|e| refusal::of_run(e, run))?;
-            Ok(api::read::<OfRun>(&answer)?.scenario_id)
+            match api::of_run(client, run).await {
+                Ok(answer) => Ok(api::read::<OfRun>(&answer)?.scenario_id),
+                Err(e) => Err(refusal::of_run(client, e, run).await),
+            }
         }
     }
 }

@@ -18,6 +18,7 @@ mod calc;
 mod change;
 mod differences;
 mod edits;
+mod executions;
 mod find;
 mod list;
 mod matching;
@@ -43,6 +44,7 @@ pub(crate) fn run(args: ScenarioArgs) -> Result<(), CommandError> {
             ScenarioCommand::Calc(args) => calc::run(&home, &args).await,
             ScenarioCommand::Check(args) => change::check(&home, &args).await,
             ScenarioCommand::Edit(args) => change::edit(&home, &args).await,
+            ScenarioCommand::Executions(args) => executions::run(&home, &args).await,
             ScenarioCommand::Edits(args) => edits::run(&home, &args).await,
             ScenarioCommand::Undo(args) => undo::run(&home, &args).await,
             ScenarioCommand::Approve(args) => approve::run(&home, &args).await,
