@@ -190,8 +190,7 @@ impl Standing {
     }
 
     fn edited(self, forced: bool) -> Self {
-        let was =
-            Unedited { level: self.level, allowed: self.allowed, unapproved: self.unapproved };
+        let was = Unedited { level: self.level, allowed: self.allowed, unapproved: self.unapproved };
         Self {
             level: Level::L0,
             agreeing: u32::from(!forced),
@@ -218,7 +217,9 @@ impl Standing {
             Level::L0 if self.unedited.is_some() => {
                 "it was changed by hand, which is checked against one recording; two runs that agree and its owner's word (`approve`) let it run, or the changes taken back"
             }
-            Level::L0 if self.allowed == Level::L1 && self.unapproved.is_some_and(|level| level > Level::L0) => {
+            Level::L0
+                if self.allowed == Level::L1 && self.unapproved.is_some_and(|level| level > Level::L0) =>
+            {
                 "its owner lets it steer only"
             }
             Level::L0 if self.agreeing == 1 => {
@@ -352,7 +353,8 @@ mod tests {
 
     #[test]
     fn a_standing_is_read_as_it_was_written() {
-        let standing = Standing::new(2).after(Event::Allowed(Level::L2)).after(Event::Edited { forced: true });
+        let standing =
+            Standing::new(2).after(Event::Allowed(Level::L2)).after(Event::Edited { forced: true });
         let text = serde_json::to_string(&standing).unwrap();
         assert_eq!(serde_json::from_str::<Standing>(&text).unwrap(), standing, "{text}");
         let older = r#"{"level":"L1","agreeing":2,"predicted":0,"allowed":"L1"}"#;

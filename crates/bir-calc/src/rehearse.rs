@@ -90,7 +90,8 @@ fn made_of(stored: &Stored, n: usize, derived: &Derived) -> Vec<MadeOf> {
     }
     let sampled = |expr: &Expr| {
         any_part(expr, &|name, value| {
-            name == "param" && value.as_str().is_some_and(|name| derived.sampled.iter().any(|own| own == name))
+            name == "param"
+                && value.as_str().is_some_and(|name| derived.sampled.iter().any(|own| own == name))
         })
     };
     let one = |(path, leaf): (String, &Leaf)| {

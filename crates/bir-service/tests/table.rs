@@ -33,6 +33,8 @@ POST /recordings/runs/{id}/calculate ChangeScenarios
 GET /scenarios ReadScenarios
 POST /scenarios/match Execute
 GET /scenarios/executions ReadScenarios
+POST /scenarios/import ChangeScenarios
+GET /scenarios/{id}/export ReadScenarios
 GET /scenarios/{id} ReadScenarios
 DELETE /scenarios/{id} ChangeScenarios
 POST /scenarios/{id}/recalculate ChangeScenarios

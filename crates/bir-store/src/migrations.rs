@@ -147,7 +147,8 @@ mod tests {
                 .await
                 .unwrap();
         assert_eq!(kept, [vec![2], vec![4]]);
-        let all: i64 = sqlx::query_scalar("SELECT count(*) FROM executions").fetch_one(&mut db).await.unwrap();
+        let all: i64 =
+            sqlx::query_scalar("SELECT count(*) FROM executions").fetch_one(&mut db).await.unwrap();
         assert_eq!(all, 6, "none is lost");
     }
 

@@ -141,7 +141,8 @@ fn what_was_named_and_is_not_done_fails_with_its_reason_last() {
     }
     // A name that no host has changes nothing, no hooks either, beside one that is there as well, and a plan says so, too.
     for how in [&["--yes"][..], &["--dry-run"], &["--dry-run", "--json"]] {
-        let said = world.bir(&[&["install", "--everywhere", "--server", "files", "--server", "fils"], how].concat());
+        let said =
+            world.bir(&[&["install", "--everywhere", "--server", "files", "--server", "fils"], how].concat());
         assert_eq!(said.status, Some(1), "{said:?}");
         for part in ["no host has a server named `fils`", "nothing was changed"] {
             assert!(last(&said).contains(part), "{said:?}");

@@ -2,8 +2,8 @@
 
 use crate::problem::{Code, Problem};
 use crate::state::State;
-use bir_calc::stored::effect;
 use bir_calc::Stored;
+use bir_calc::stored::effect;
 use bir_model::ScenarioId;
 use bir_model::scenario::{ScenarioState, StepEdits, Trust};
 use bir_store::StoreError;

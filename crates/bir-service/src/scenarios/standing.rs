@@ -84,7 +84,8 @@ pub(crate) async fn edited(
     forced: bool,
 ) -> Result<(), StoreError> {
     let others = whole.steps.iter().filter(|other| other.index != step).map(|other| &other.edits);
-    let bodies = others.chain([after]).any(|edits| edits.input_logic.is_some() || edits.output_logic.is_some());
+    let bodies =
+        others.chain([after]).any(|edits| edits.input_logic.is_some() || edits.output_logic.is_some());
     let event = if bodies { Event::Edited { forced } } else { Event::Restored };
     happened(state, who, whole.id(), event, None).await.map(|_| ())
 }

@@ -156,3 +156,74 @@ async fn an_approval_that_is_taken_back_leaves_what_was_before_it() {
     let view = approve(json!({"revoke": true})).await.json();
     assert_eq!((&view["level"], &view["approved"]), (&json!("L0"), &json!(false)), "{view}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_imported_steers_until_runs_here_agree() {
+    let place = Place::new().await;
+    let (_, _, scenario) = taught(&place).await;
+    let (world, ann) = (&place.world, place.ann.clone());
+    let path = format!("/scenarios/{}", scenario["scenarioId"].as_str().unwrap());
+    assert_eq!(world.post(&ann.token, &format!("{path}/approve"), &json!({"level": "L3"})).await.status, 200);
+    let exported = world.get(&ann.token, &format!("{path}/export")).await.json();
+    let bob = world.person(world.tenant, Role::Member, "bob@example.com").await;
+    let import = async |body: &Value| world.post(&bob.token, "/scenarios/import", body).await;
+    let came = import(&exported).await;
+    assert_eq!(came.status, 201, "{}", came.text());
+    let view = came.json();
+    assert_eq!(
+        (&view["level"], &view["approved"], &view["runs"]),
+        (&json!("L0"), &json!(false), &json!(0)),
+        "{view}"
+    );
+    assert!(view["levelReason"].as_str().unwrap().starts_with("imported"), "{view}");
+    assert_eq!(view["steps"][0]["recordedOutput"], scenario["steps"][0]["recordedOutput"]);
+    let again = import(&exported).await;
+    assert_eq!((again.status.as_u16(), &again.json()["scenarioId"]), (200, &view["scenarioId"]));
+    // Its owner's word alone lets it do nothing.
+    let approve = format!("/scenarios/{}/approve", view["scenarioId"].as_str().unwrap());
+    for level in ["L1", "L3"] {
+        let early = world.post(&bob.token, &approve, &json!({"level": level})).await;
+        assert_eq!(early.problem(), (409, "conflict".into()));
+    }
+
+    // Runs here that agree belong to it, and let it read.
+    let (first, _) =
+        place.record(&bob, "What is the weather in Rome today?", &weather("Rome", 4711, 31)).await;
+    assert_eq!(place.scenario(&bob, first).await["scenarioId"], view["scenarioId"]);
+    let (second, _) =
+        place.record(&bob, "What is the weather in Oslo today?", &weather("Oslo", 815, 12)).await;
+    let now = place.scenario(&bob, second).await;
+    assert_eq!(
+        (&now["scenarioId"], &now["level"], &now["runs"]),
+        (&view["scenarioId"], &json!("L1"), &json!(2)),
+        "{now}"
+    );
+
+    // What it says of itself is looked at again.
+    let changed = |change: &dyn Fn(&mut Value)| {
+        let mut body = exported.clone();
+        body["project"] = "/q".into();
+        change(&mut body);
+        body
+    };
+    let dangerous = import(&changed(&|body| {
+        body["scenario"]["plan"]["steps"][0]["tool"] = "delete_city".into();
+        body["scenario"]["plan"]["steps"][0]["effect"] = "read".into();
+        body["scenario"]["level"] = "L3".into();
+    }))
+    .await;
+    assert_eq!(dangerous.status, 201, "{}", dangerous.text());
+    assert_eq!(
+        (&dangerous.json()["steps"][0]["effect"], &dangerous.json()["level"]),
+        (&json!("destructive"), &json!("L0"))
+    );
+    for refused in [
+        changed(&|body| body["version"] = 2.into()),
+        changed(&|body| body["scenario"]["steps"] = json!([])),
+        changed(&|body| body["scenario"]["steps"][0]["recordedInput"]["query"] = "Paris".into()),
+    ] {
+        let said = import(&refused).await;
+        assert_eq!(said.problem(), (422, "invalid".into()), "{}", said.text());
+    }
+    assert_eq!(import(&json!({"nothing": 1})).await.status.as_u16() / 100, 4);
+}

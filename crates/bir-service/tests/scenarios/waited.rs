@@ -104,7 +104,11 @@ async fn a_ticket_outlives_a_restart_and_its_run_waits_for_what_becomes_of_it() 
     assert_eq!(other.post(&ann.token, &path, &report).await.status, 201);
     assert_eq!(other.post(&ann.token, &path, &report).await.json()["duplicate"], true);
     let belongs = other.get(&ann.token, &of_run).await.json();
-    assert_eq!((&belongs["scenarioId"], &belongs["runs"]), (&json!(id), &json!(2)), "no further example: {belongs}");
+    assert_eq!(
+        (&belongs["scenarioId"], &belongs["runs"]),
+        (&json!(id), &json!(2)),
+        "no further example: {belongs}"
+    );
     let all = other.get(&ann.token, "/scenarios/executions").await.json();
     assert_eq!((&all["executions"][0]["scenarioId"], &all["next"]), (&json!(id), &Value::Null), "{all}");
     other.state.end_streams();

@@ -5,7 +5,8 @@ use crate::StoreError;
 use crate::append::Undone;
 use crate::cursor::{Cursor, List};
 use crate::model::{
-    BaselineSample, Execution, ExecutionPage, Match, Page, Redeemed, TICKET_LIFE, TICKETS_WAITING, Ticket, View,
+    BaselineSample, Execution, ExecutionPage, Match, Page, Redeemed, TICKET_LIFE, TICKETS_WAITING, Ticket,
+    View,
 };
 use crate::people::now;
 use crate::sql::{Db, TenantTx, Value, values};
@@ -87,11 +88,7 @@ pub(crate) fn waiting_query(who: &View, runs: &[RunId]) -> Query {
     (sql, values)
 }
 
-pub(crate) async fn waiting(
-    tx: &mut TenantTx,
-    who: &View,
-    runs: &[RunId],
-) -> Result<Vec<RunId>, StoreError> {
+pub(crate) async fn waiting(tx: &mut TenantTx, who: &View, runs: &[RunId]) -> Result<Vec<RunId>, StoreError> {
     if runs.is_empty() {
         return Ok(Vec::new());
     }

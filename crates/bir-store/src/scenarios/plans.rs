@@ -9,8 +9,8 @@ use crate::sql::Db;
 use crate::sql::values;
 use crate::sql_store::SqlStore;
 use crate::{Options, People as _, Scenarios as _};
-use bir_model::{RunId, ScenarioId};
 use bir_model::scenario::ScenarioState;
+use bir_model::{RunId, ScenarioId};
 use uuid::Uuid;
 
 /// Rows of each table, so many that a scan would cost more than an index.

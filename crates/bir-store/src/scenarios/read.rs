@@ -27,13 +27,7 @@ pub(super) fn beside_query(who: &View, filter: &ScenarioFilter, limit: u32) -> Q
     filtered("s.id, s.project", who, filter, None, limit)
 }
 
-fn filtered(
-    columns: &str,
-    who: &View,
-    filter: &ScenarioFilter,
-    after: Option<Cursor>,
-    limit: u32,
-) -> Query {
+fn filtered(columns: &str, who: &View, filter: &ScenarioFilter, after: Option<Cursor>, limit: u32) -> Query {
     let mut sql = format!("SELECT {columns} FROM scenarios s WHERE s.tenant_id = $1 AND s.user_id = $2");
     let mut values = values![who.tenant, who.user];
     if let Some(state) = filter.state {

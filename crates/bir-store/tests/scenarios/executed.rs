@@ -45,7 +45,11 @@ pub(crate) async fn books_an_execution_once(store: &dyn Store, who: &View) {
     );
     assert_eq!(store.redeem(who, id, &told).await.unwrap(), Redeemed::Booked { ticket, run: Some(ids[1]) });
     assert!(store.waiting(who, &ids).await.unwrap().is_empty());
-    assert_eq!(store.issue_ticket(who, id, &matched).await.unwrap().unwrap().id, ticket, "redeemed, it is the same");
+    assert_eq!(
+        store.issue_ticket(who, id, &matched).await.unwrap().unwrap().id,
+        ticket,
+        "redeemed, it is the same"
+    );
     let late = report(Some(ticket), Outcome::SteeredFull);
     assert_eq!(store.redeem(who, id, &late).await.unwrap(), Redeemed::Duplicate);
     let never = report(Some(TicketId::new()), Outcome::SteeredFull);
@@ -64,7 +68,9 @@ pub(crate) async fn books_an_execution_once(store: &dyn Store, who: &View) {
     let Ticket { id: declined, matches } = store.issue_ticket(who, id, &matched).await.unwrap().unwrap();
     assert_eq!(matches, 2);
     store.redeem(who, id, &report(Some(declined), Outcome::NotSteered)).await.unwrap();
-    let Redeemed::Booked { ticket: alone, .. } = store.redeem(who, id, &report(None, Outcome::Failed)).await.unwrap() else {
+    let Redeemed::Booked { ticket: alone, .. } =
+        store.redeem(who, id, &report(None, Outcome::Failed)).await.unwrap()
+    else {
         panic!()
     };
     assert_eq!(

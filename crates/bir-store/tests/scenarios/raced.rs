@@ -53,7 +53,10 @@ pub(crate) async fn is_changed_by_one_at_a_time(store: &Arc<dyn Store>, who: Vie
         let (won, lost): (Vec<_>, Vec<_>) = put.await.into_iter().partition(Result::is_ok);
         assert_eq!((won.len(), lost.len()), (1, AT_ONCE - 1));
         let made = won.into_iter().next().unwrap().unwrap().unwrap().id;
-        assert!(lost.iter().all(|lost| matches!(lost, Err(StoreError::Beside(id)) if *id == made)), "{lost:?}");
+        assert!(
+            lost.iter().all(|lost| matches!(lost, Err(StoreError::Beside(id)) if *id == made)),
+            "{lost:?}"
+        );
         let seen = PutAs::Beside { seen: vec![made] };
         assert!(store.put_scenario(&who, &scenario("another", &[]), seen).await.unwrap().is_some());
         // One of another project or of other calls is none of them.

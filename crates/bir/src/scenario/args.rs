@@ -45,6 +45,10 @@ pub(crate) enum ScenarioCommand {
     Replay(ReplayArgs),
     /// Show what executions did and saved, against what the model costs by itself.
     Executions(ExecutionsArgs),
+    /// Write scenarios as JSON Lines: plans, wording, recorded values, changes by hand.
+    Export(ExportArgs),
+    /// Take in scenarios as `bir scenario export` wrote them; they steer only, until runs here agree.
+    Import(ImportArgs),
     /// Delete scenarios; the runs that they are calculated from stay.
     Rm(RmArgs),
 }
@@ -223,6 +227,32 @@ pub(crate) struct ExecutionsArgs {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) limit: u32,
     /// Print an object with the executions, newest first, and of one scenario what they saved.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ExportArgs {
+    /// Scenarios (`scn_UUID`) or their runs (`run_UUID`): ids, beginnings of ids, or `last` for the last run.
+    #[arg(value_name = "ID")]
+    pub(crate) ids: Vec<String>,
+    /// All that are ready.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// A file in place of stdout; it appears when it is whole.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct ImportArgs {
+    /// The file; `-` for stdin.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// A directory of the project that they are for [default: the one that they were exported from].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+    /// Print an object with the scenarios' ids.
     #[arg(long)]
     pub(crate) json: bool,
 }

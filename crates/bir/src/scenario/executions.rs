@@ -42,7 +42,10 @@ pub(super) async fn run(home: &Home, args: &ExecutionsArgs) -> Result<(), Comman
         None => "/scenarios/executions".into(),
     };
     let all = runs::list(&mut client, &route, "executions", &[], args.limit, |_| true).await;
-    let all = all.map_err(|e| id.map_or(e, |id| refusal::again(e, id)))?;
+    let all = all.map_err(|e| match id {
+        Some(id) => refusal::again(e, id),
+        None => e,
+    })?;
     // The saving is that of all executions, and stands beside each part of the list.
     let saving = match id {
         Some(id) => {
@@ -65,7 +68,9 @@ pub(super) async fn run(home: &Home, args: &ExecutionsArgs) -> Result<(), Comman
         out::print(&ledger(saving))?;
     }
     if all.is_empty() {
-        say("no execution was told yet; a prompt that matches makes a ticket, and what becomes of it is told under that");
+        say(
+            "no execution was told yet; a prompt that matches makes a ticket, and what becomes of it is told under that",
+        );
         return Ok(());
     }
     let zone = TimeZone::system();
@@ -82,7 +87,11 @@ fn ledger(saving: &Saving) -> String {
     match &saving.baseline {
         Some(baseline) => field(
             "baseline",
-            format!("a run of the model costs at least {}, of {} measured", measure(baseline), saving.baseline_runs),
+            format!(
+                "a run of the model costs at least {}, of {} measured",
+                measure(baseline),
+                saving.baseline_runs
+            ),
         ),
         None => field(
             "baseline",
@@ -93,11 +102,16 @@ fn ledger(saving: &Saving) -> String {
         ),
     }
     match &saving.saved {
-        Some(saved) => field("saved", format!("at least {}, in {}", measure(saved), counted(saving.executions))),
+        Some(saved) => {
+            field("saved", format!("at least {}, in {}", measure(saved), counted(saving.executions)))
+        }
         None => field("saved", "not yet measured".into()),
     }
     if saving.unmeasured > 0 {
-        field("", format!("{} not in it, since something of them was not measured", counted(saving.unmeasured)));
+        field(
+            "",
+            format!("{} not in it, since something of them was not measured", counted(saving.unmeasured)),
+        );
     }
     field("prices", safe::line(&saving.pricing_version).into_owned());
     page
@@ -125,11 +139,8 @@ fn block(one: &Told, with_scenario: bool, zone: &TimeZone) -> String {
         Outcome::Failed => paint::bad("it gave up before any step"),
         Outcome::NotSteered => "the model did the task".into(),
     };
-    let mut page = format!(
-        "\n{}  {outcome} ({})\n",
-        paint::name(&time::instant(one.claimed_at, zone)),
-        report.outcome
-    );
+    let mut page =
+        format!("\n{}  {outcome} ({})\n", paint::name(&time::instant(one.claimed_at, zone)), report.outcome);
     let mut field = |name: &str, value: String| {
         let _ = writeln!(page, "  {} {value}", paint::dim(&format!("{name:<9}")));
     };
@@ -203,21 +214,26 @@ mod tests {
 
     #[test]
     fn a_saving_is_not_yet_measured_before_five_runs() {
-        let none: Saving = serde_json::from_value(json!({"baselineRuns": 3, "baselineNeeded": 5, "executions": 0,
+        let none: Saving =
+            serde_json::from_value(json!({"baselineRuns": 3, "baselineNeeded": 5, "executions": 0,
             "unmeasured": 0, "pricingVersion": "v", "method": "m"}))
-        .unwrap();
+            .unwrap();
         let shown = ledger(&none);
         let shown = console::strip_ansi_codes(&shown);
         assert!(shown.contains("not yet measured: 3 of the 5 measured runs"), "{shown}");
-        let some: Saving = serde_json::from_value(json!({"baselineRuns": 5, "baselineNeeded": 5, "executions": 1,
+        let some: Saving =
+            serde_json::from_value(json!({"baselineRuns": 5, "baselineNeeded": 5, "executions": 1,
             "unmeasured": 2, "pricingVersion": "v", "method": "m",
             "baseline": {"usd": "0.5", "tokens": 1000, "durationMs": 60_000},
             "saved": {"usd": "0.4", "tokens": 100, "durationMs": -500}}))
-        .unwrap();
+            .unwrap();
         let shown = ledger(&some);
         let shown = console::strip_ansi_codes(&shown);
-        for part in ["at least 0.5 USD, 1000 tokens, 60.0 s, of 5 measured", "at least 0.4 USD, 100 tokens, -0.5 s, in 1 execution",
-            "2 executions not in it"] {
+        for part in [
+            "at least 0.5 USD, 1000 tokens, 60.0 s, of 5 measured",
+            "at least 0.4 USD, 100 tokens, -0.5 s, in 1 execution",
+            "2 executions not in it",
+        ] {
             assert!(shown.contains(part), "{part}: {shown}");
         }
     }

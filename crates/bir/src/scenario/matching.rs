@@ -130,16 +130,18 @@ fn head(said: &MatchSaid) -> String {
         (0, 0) => String::new(),
         (runs, 0) => format!("{} would run", count(runs)),
         (0, shown) => format!("nothing runs by itself: the model would be told of {}", count(shown)),
-        (runs, shown) => format!("{} would run, and the model would be told of {}", count(runs), count(shown)),
+        (runs, shown) => {
+            format!("{} would run, and the model would be told of {}", count(runs), count(shown))
+        }
     };
     let missing = said.matched.as_ref().and_then(|matched| matched.derived.as_ref());
     let missing = missing.is_some_and(|derived| !derived.missing.is_empty());
     match stop {
         Some(0) => paint::warn("it matches, and the model would do the task: its first step hands over"),
         Some(at) => paint::warn(&format!("it matches: {does}; at step {at} it hands over to the model")),
-        None if missing || does.is_empty() => {
-            paint::warn("it matches, and the model would do the task: the prompt does not say all that it needs")
-        }
+        None if missing || does.is_empty() => paint::warn(
+            "it matches, and the model would do the task: the prompt does not say all that it needs",
+        ),
         None if runs > 0 => paint::good(&format!("it matches: {does}")),
         None => paint::warn(&format!("it matches, and {does}")),
     }
@@ -236,12 +238,36 @@ mod tests {
         let frozen = step("hand_over", true);
         for (decision, steps, head) in [
             ("execute", vec![run.clone(), run.clone()], "it matches: 2 steps would run"),
-            ("execute", vec![run.clone(), steer.clone()], "it matches: 1 step would run, and the model would be told of 1 step"),
-            ("execute", vec![steer.clone(), steer], "it matches, and nothing runs by itself: the model would be told of 2 steps"),
-            ("steer", vec![run.clone()], "it matches, and nothing runs by itself: the model would be told of 1 step"),
-            ("execute", vec![frozen.clone()], "it matches, and the model would do the task: its first step hands over"),
-            ("execute", vec![run, frozen], "it matches: 1 step would run; at step 1 it hands over to the model"),
-            ("steer", vec![], "it matches, and the model would do the task: the prompt does not say all that it needs"),
+            (
+                "execute",
+                vec![run.clone(), steer.clone()],
+                "it matches: 1 step would run, and the model would be told of 1 step",
+            ),
+            (
+                "execute",
+                vec![steer.clone(), steer],
+                "it matches, and nothing runs by itself: the model would be told of 2 steps",
+            ),
+            (
+                "steer",
+                vec![run.clone()],
+                "it matches, and nothing runs by itself: the model would be told of 1 step",
+            ),
+            (
+                "execute",
+                vec![frozen.clone()],
+                "it matches, and the model would do the task: its first step hands over",
+            ),
+            (
+                "execute",
+                vec![run, frozen],
+                "it matches: 1 step would run; at step 1 it hands over to the model",
+            ),
+            (
+                "steer",
+                vec![],
+                "it matches, and the model would do the task: the prompt does not say all that it needs",
+            ),
             ("decline", vec![], "nothing would run"),
         ] {
             let said = json!({"decision": decision, "code": "same", "why": "w", "steps": steps});

@@ -58,7 +58,9 @@ fn page(replayed: &Replayed, recorded: bool, width: usize) -> String {
         page.push_str(&block(step, recorded));
     }
     let recorded = |step: &ReplayedStep| {
-        step.from.iter().any(|of| matches!(of.origin, MadeFrom::RecordedResult | MadeFrom::Mixed | MadeFrom::ByHand))
+        step.from
+            .iter()
+            .any(|of| matches!(of.origin, MadeFrom::RecordedResult | MadeFrom::Mixed | MadeFrom::ByHand))
     };
     if replayed.steps.iter().any(recorded) {
         let _ = writeln!(
@@ -153,7 +155,8 @@ fn made(step: &ReplayedStep) -> String {
             MadeFrom::ByHand => "a body that was changed by hand, given recorded results",
         };
         // What says no more than the first words is left out.
-        let more = of.source.as_deref().filter(|source| of.origin != MadeFrom::Constant && !source.is_empty());
+        let more =
+            of.source.as_deref().filter(|source| of.origin != MadeFrom::Constant && !source.is_empty());
         let more = more.map(|source| format!(": {}", line(source, VALUE))).unwrap_or_default();
         let path = if of.path.is_empty() { "the whole".into() } else { safe::line(&of.path).into_owned() };
         let path = console::pad_str(&path, widest, console::Alignment::Left, Some("…"));

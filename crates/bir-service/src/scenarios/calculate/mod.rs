@@ -218,7 +218,8 @@ async fn joined(
             }
         }
         if recorded.is_empty() {
-            return Ok(None);
+            // It was imported, or its runs are deleted: then it is asked whether it would have done the same.
+            return foretold(state, who, &whole, new).await;
         }
         let before: HashSet<RunId> = recorded.iter().map(|run| run.run).collect();
         let first = recorded[0].clone();
@@ -252,6 +253,23 @@ async fn joined(
         }
     }
     Err(Fault::Later("the scenario is changed all the time".into()))
+}
+
+/// Whether a scenario without runs would have done what the model did; then the run belongs to it.
+async fn foretold(
+    state: &State,
+    who: &View,
+    whole: &load::Whole,
+    new: &Recorded,
+) -> Result<Option<ScenarioId>, Fault> {
+    let Some(stored) = whole.stored.clone() else { return Ok(None) };
+    let run = new.clone();
+    let foretold = logic::with(state, stored, move |stored, logic| predict(stored, &run, logic)).await?;
+    if foretold != Prediction::True {
+        return Ok(None);
+    }
+    let added = state.store.add_scenario_run(who, whole.id(), new.run, RunRole::Example).await?;
+    Ok(added.then_some(whole.id()))
 }
 
 /// A run in which the model did by itself what a scenario would have done.
