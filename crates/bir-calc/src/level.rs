@@ -49,6 +49,12 @@ pub struct Standing {
 pub struct Unedited {
     /// How far it would run.
     pub level: Level,
+    /// Runs that it explains.
+    #[serde(default)]
+    pub agreeing: u32,
+    /// Predictions that came true.
+    #[serde(default)]
+    pub predicted: u32,
     /// How far its owner lets that run.
     pub allowed: Level,
     /// As [`Standing::unapproved`].
@@ -165,7 +171,13 @@ impl Standing {
         let level = below(self.level);
         let unedited = self.unedited.map(|was| {
             let level = below(was.level);
-            Unedited { level, allowed: level.max(Level::L1), unapproved: was.unapproved.map(below) }
+            Unedited {
+                level,
+                agreeing: 0,
+                predicted: 0,
+                allowed: level.max(Level::L1),
+                unapproved: was.unapproved.map(below),
+            }
         });
         Self {
             level,
@@ -185,12 +197,19 @@ impl Standing {
             level: was.unapproved.unwrap_or(was.level),
             allowed: Level::L1,
             unapproved: None,
+            ..was
         });
         Self { level, allowed: Level::L1, unapproved: None, unedited, ..self }
     }
 
     fn edited(self, forced: bool) -> Self {
-        let was = Unedited { level: self.level, allowed: self.allowed, unapproved: self.unapproved };
+        let was = Unedited {
+            level: self.level,
+            agreeing: self.agreeing,
+            predicted: self.predicted,
+            allowed: self.allowed,
+            unapproved: self.unapproved,
+        };
         Self {
             level: Level::L0,
             agreeing: u32::from(!forced),
@@ -203,8 +222,9 @@ impl Standing {
 
     fn restored(self) -> Self {
         match self.unedited {
-            Some(Unedited { level, allowed, unapproved }) => {
-                Self { level, allowed, unapproved, unedited: None, ..self }
+            // What was seen of the changed bodies says nothing of the calculated ones.
+            Some(Unedited { level, agreeing, predicted, allowed, unapproved }) => {
+                Self { level, agreeing, predicted, allowed, unapproved, unedited: None }
             }
             None => self,
         }
