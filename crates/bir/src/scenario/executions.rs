@@ -41,7 +41,7 @@ pub(super) async fn run(home: &Home, args: &ExecutionsArgs) -> Result<(), Comman
         Some(id) => format!("/scenarios/{id}/executions"),
         None => "/scenarios/executions".into(),
     };
-    let all = runs::list(&mut client, &route, "executions", &[], args.limit, |_| true).await;
+    let all = runs::list(&mut client, &route, "executions", &[], args.most.limit, |_| true).await;
     let all = all.map_err(|e| match id {
         Some(id) => refusal::again(e, id),
         None => e,

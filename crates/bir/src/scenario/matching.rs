@@ -104,7 +104,7 @@ fn page(said: &MatchSaid, prompt: &str, width: usize) -> String {
         let _ = writeln!(
             page,
             "  {}",
-            paint::dim("would run; inputs that read a result are made of the recorded one")
+            paint::dim("at its level; inputs that read a result are made of the recorded one")
         );
         said.steps.iter().for_each(|step| page.push_str(&replay::call(step)));
     }
@@ -210,7 +210,8 @@ mod tests {
                 "derived": {"params": {"city": "Oslo", "n": 2}, "missing": ["day"], "sampled": ["n"], "derived": true, "costUsd": "0"}},
             "steps": [{"stepIndex": 0, "toolName": "mcp__h__search", "input": {"city": "Oslo"}, "equal": false, "by": "native", "act": "steer"}],
             "words": {"city": "Oslo"}, "nearest": {"runId": run, "scenarioId": scenario, "prompt": "Book a room in Rome"}, "tookUs": 3});
-        let expected = "it matches, and nothing runs by itself: the model would be told of 1 step
+        let expected =
+            "it matches, and the model would do the task: the prompt does not say all that it needs
   because   it differs in values alone (values)
   scenario  scn_01970000-0000-7000-8000-000000000002  Book a room in {city}␛
   level     L1, reads run, writes steer the model
@@ -221,7 +222,7 @@ mod tests {
     city = \"Oslo\"  from Oslo
     n = 2  as recorded, since the prompt does not say it
     day is missing: the prompt does not say it, or not clearly
-  would run; inputs that read a result are made of the recorded one
+  at its level; inputs that read a result are made of the recorded one
       0 mcp__h__search  is shown to the model
         → {\"city\":\"Oslo\"}
 ";

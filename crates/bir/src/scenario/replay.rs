@@ -17,7 +17,7 @@ const PATH: usize = 32;
 
 /// Replays.
 pub(super) async fn run(home: &Home, args: &ReplayArgs) -> Result<(), CommandError> {
-    let written = find::written(&args.id)?;
+    let written = find::written(&args.of.id)?;
     if !args.dry {
         return Err(CommandError::usage(
             "give --dry: it runs the scenario against what was recorded; against the servers themselves nothing is run yet",
