@@ -89,6 +89,21 @@ pub enum Code {
 }
 
 impl Code {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::NoCalls,
+        Self::NoPrompt,
+        Self::PromptCut,
+        Self::TooLong,
+        Self::UnfinishedWrite,
+        Self::UnexplainedStart,
+        Self::DoesNotReproduce,
+        Self::EmissionDiffers,
+        Self::Budget,
+        Self::SandboxUnavailable,
+        Self::Busy,
+    ];
+
     /// The stable word.
     #[must_use]
     pub fn as_str(self) -> &'static str {

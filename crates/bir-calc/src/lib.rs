@@ -7,6 +7,7 @@
 //!                                                            ├─ derive ──▶ values of the parameters for a prompt
 //!                                                            ├─ rehearse ▶ what would run, against what was recorded
 //!                                                            ├─ predict ─▶ whether it foretold a run of the model
+//!                                                            ├─ carry ───▶ out of a hub and into another
 //!                                                            └─ edit ────▶ what a change by hand would do; undo
 //!  evidence ─ level ─▶ how far it runs by itself      measured turns ─ book ─▶ what it saved, at least
 //! ```
@@ -16,6 +17,7 @@
 mod agree;
 pub mod book;
 pub mod calculate;
+pub mod carry;
 mod compare;
 pub mod derive;
 pub mod edit;

@@ -188,11 +188,8 @@ impl<'a> Player<'a> {
     pub(crate) fn response(&self, kept: &Map<String, Value>) -> Result<Value, HandOver> {
         let mut out = Map::new();
         for key in self.stored.kept_keys() {
-            let value = kept.get(key).ok_or_else(|| HandOver {
-                step_index: None,
-                stage: Stage::Response,
-                code: "absent".into(),
-                why: format!("there is no kept value `{key}`"),
+            let value = kept.get(key).ok_or_else(|| {
+                HandOver::new(None, Stage::Response, "absent", format!("there is no kept value `{key}`"))
             })?;
             out.insert(key.to_owned(), value.clone());
         }
@@ -240,8 +237,8 @@ impl<'a> Queue<'a> {
     }
 }
 
-pub(crate) fn hand_over(step: usize, stage: Stage, code: &str, why: String) -> HandOver {
-    HandOver { step_index: u32::try_from(step).ok(), stage, code: code.to_owned(), why }
+pub(crate) fn hand_over(step: usize, stage: Stage, code: &'static str, why: String) -> HandOver {
+    HandOver::new(Some(step), stage, code, why)
 }
 
 fn failed(step: usize, stage: Stage, failure: &Failure) -> HandOver {

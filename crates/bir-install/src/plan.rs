@@ -167,6 +167,8 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// What was asked for by name and is not done, and why: a sentence each.
     pub missed: Vec<String>,
+    /// A server that was named is one that no host has, so that nothing is to be carried out.
+    pub unknown: bool,
     /// What nobody asked for by name and is not done since a file is broken or locked, beside what is: a sentence each.
     pub partly: Vec<String>,
     /// Each file that changes, as far as it does, without secrets.
@@ -223,6 +225,7 @@ pub fn plan(
     plan.projects(wish);
     plan.close(&desk, ledger, &secrets);
     plan.missed = missed::of(&plan, survey, wish);
+    plan.unknown = missed::is_unknown(&plan, wish);
     plan.partly = missed::partly(&plan, survey);
     plan.veil();
     plan
@@ -236,6 +239,7 @@ impl Plan {
             untouched: Vec::new(),
             notes: Vec::new(),
             missed: Vec::new(),
+            unknown: false,
             partly: Vec::new(),
             diffs: Vec::new(),
             set_up: Vec::new(),

@@ -120,6 +120,7 @@ fn scenario(frame: &Frame, dice: &mut Dice) -> NewScenario {
         plan: Some(stored.to_string()),
         level: Level::L1,
         level_reason: None,
+        standing: None,
         confidence: Trust::High,
         approved: true,
         calculated_from: EACH as u32,

@@ -173,7 +173,9 @@ impl From<StoreError> for Problem {
         match error {
             StoreError::Conflict(what) => Self::new(Code::Conflict, format!("{what} exists already")),
             error @ StoreError::Revision { .. } => Self::new(Code::RevisionConflict, error.to_string()),
-            error @ StoreError::Taken { .. } => Self::new(Code::Conflict, error.to_string()),
+            error @ (StoreError::Taken { .. } | StoreError::Beside(_)) => {
+                Self::new(Code::Conflict, error.to_string())
+            }
             StoreError::Refused(why) => Self::new(Code::Invalid, why),
             StoreError::Cursor => Self::new(
                 Code::BadCursor,

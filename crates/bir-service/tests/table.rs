@@ -32,6 +32,9 @@ GET /recordings/runs/{id}/scenario ReadScenarios
 POST /recordings/runs/{id}/calculate ChangeScenarios
 GET /scenarios ReadScenarios
 POST /scenarios/match Execute
+GET /scenarios/executions ReadScenarios
+POST /scenarios/import ChangeScenarios
+GET /scenarios/{id}/export ReadScenarios
 GET /scenarios/{id} ReadScenarios
 DELETE /scenarios/{id} ChangeScenarios
 POST /scenarios/{id}/recalculate ChangeScenarios

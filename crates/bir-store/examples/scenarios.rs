@@ -48,6 +48,7 @@ fn scenario(at: u64, run: Option<RunId>) -> NewScenario {
         plan: Some(json!({"params": [], "steps": "x".repeat(2_000)}).to_string()),
         level: Level::L0,
         level_reason: None,
+        standing: None,
         confidence: Trust::Low,
         approved: false,
         calculated_from: 1,

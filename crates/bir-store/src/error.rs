@@ -60,6 +60,9 @@ pub enum StoreError {
         /// Its scenario.
         scenario: ScenarioId,
     },
+    /// Another scenario of the same calls and project was made meanwhile.
+    #[error("{0} of the same calls was made meanwhile; try the run with it")]
+    Beside(ScenarioId),
     /// It cannot be kept, ever: sending it again changes nothing.
     #[error("that cannot be kept: {0}")]
     Refused(String),

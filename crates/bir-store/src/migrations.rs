@@ -11,10 +11,12 @@ type Migration = (i64, &'static str);
 pub(crate) const SQLITE: &[Migration] = &[
     (1, include_str!("../migrations/sqlite/0001_first.sql")),
     (2, include_str!("../migrations/sqlite/0002_scenarios.sql")),
+    (3, include_str!("../migrations/sqlite/0003_standing.sql")),
 ];
 pub(crate) const POSTGRES: &[Migration] = &[
     (1, include_str!("../migrations/postgres/0001_first.sql")),
     (2, include_str!("../migrations/postgres/0002_scenarios.sql")),
+    (3, include_str!("../migrations/postgres/0003_standing.sql")),
 ];
 
 /// The newest version of a list.
@@ -99,10 +101,15 @@ mod tests {
     const NEXT: &[Migration] = &[
         SQLITE[0],
         SQLITE[1],
-        (3, "ALTER TABLE runs ADD COLUMN note TEXT; CREATE TABLE notes (id INTEGER) STRICT"),
+        SQLITE[2],
+        (4, "ALTER TABLE runs ADD COLUMN note TEXT; CREATE TABLE notes (id INTEGER) STRICT"),
     ];
-    const BROKEN: &[Migration] =
-        &[SQLITE[0], SQLITE[1], (3, "CREATE TABLE half (id INTEGER) STRICT; CREATE TABLE runs (id INTEGER)")];
+    const BROKEN: &[Migration] = &[
+        SQLITE[0],
+        SQLITE[1],
+        SQLITE[2],
+        (4, "CREATE TABLE half (id INTEGER) STRICT; CREATE TABLE runs (id INTEGER)"),
+    ];
 
     #[tokio::test]
     async fn an_older_schema_is_brought_forward_at_once_and_a_newer_one_is_refused() {
@@ -116,8 +123,33 @@ mod tests {
         db.execute("SELECT note FROM runs").await.unwrap();
         sqlite(&mut db, "here", NEXT).await.unwrap();
         let error = sqlite(&mut db, "here", SQLITE).await.unwrap_err();
-        assert!(matches!(error, StoreError::Newer { found: 3, known: 2, .. }), "{error}");
+        assert!(matches!(error, StoreError::Newer { found: 4, known: 3, .. }), "{error}");
         assert!(error.to_string().contains("newer bir"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn of_two_tickets_of_one_match_the_redeemed_one_keeps_its_run() {
+        let mut db = SqliteConnection::connect("sqlite::memory:").await.unwrap();
+        sqlite(&mut db, "here", &SQLITE[..2]).await.unwrap();
+        db.execute(
+            "PRAGMA foreign_keys = OFF;
+             INSERT INTO executions (tenant_id, id, scenario_id, user_id, run_id, issued_at, claimed_at) VALUES
+                 (x'01', x'01', x'0A', x'01', x'0B', 1, NULL), (x'01', x'02', x'0A', x'01', x'0B', 2, 9),
+                 (x'01', x'03', x'0A', x'01', x'0C', 2, NULL), (x'01', x'04', x'0A', x'01', x'0C', 1, NULL),
+                 (x'01', x'05', x'0A', x'01', NULL, 1, NULL), (x'01', x'06', x'0A', x'01', NULL, 1, NULL)",
+        )
+        .await
+        .unwrap();
+        sqlite(&mut db, "here", SQLITE).await.unwrap();
+        let kept: Vec<Vec<u8>> =
+            sqlx::query_scalar("SELECT id FROM executions WHERE run_id IS NOT NULL ORDER BY id")
+                .fetch_all(&mut db)
+                .await
+                .unwrap();
+        assert_eq!(kept, [vec![2], vec![4]]);
+        let all: i64 =
+            sqlx::query_scalar("SELECT count(*) FROM executions").fetch_one(&mut db).await.unwrap();
+        assert_eq!(all, 6, "none is lost");
     }
 
     #[tokio::test]

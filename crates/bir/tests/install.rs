@@ -139,6 +139,16 @@ fn what_was_named_and_is_not_done_fails_with_its_reason_last() {
         assert_eq!(said.status, Some(1), "{said:?}");
         assert!(last(&said).contains(why) && !said.err.contains("nothing to do"), "{said:?}");
     }
+    // A name that no host has changes nothing, no hooks either, beside one that is there as well, and a plan says so, too.
+    for how in [&["--yes"][..], &["--dry-run"], &["--dry-run", "--json"]] {
+        let said =
+            world.bir(&[&["install", "--everywhere", "--server", "files", "--server", "fils"], how].concat());
+        assert_eq!(said.status, Some(1), "{said:?}");
+        for part in ["no host has a server named `fils`", "nothing was changed"] {
+            assert!(last(&said).contains(part), "{said:?}");
+        }
+        assert!(world.is_as_before() && !world.path(".claude/settings.json").exists(), "{how:?}");
+    }
     std::fs::write(world.path(".cursor/mcp.json"), "{\"mcpServers\": {").unwrap();
     let broken = world.bir(&["install", "--yes", "--host", "cursor"]);
     assert_eq!(broken.status, Some(1), "{broken:?}");

@@ -48,6 +48,11 @@ pub(super) fn of(plan: &Plan, survey: &Survey, wish: &Wish) -> Vec<String> {
     all
 }
 
+/// Whether a server that was named is one that no host has.
+pub(super) fn is_unknown(plan: &Plan, wish: &Wish) -> bool {
+    wish.servers.iter().any(|name| plan.servers.iter().all(|line| line.server != *name))
+}
+
 /// A sentence for each file that is left alone beside others that are not: it cannot be read, or what was to be put into it cannot be.
 pub(super) fn partly(plan: &Plan, survey: &Survey) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();

@@ -284,7 +284,9 @@ fn named_servers_alone_are_looked_at() {
     (wish.servers, wish.hooks) = (vec!["files".into(), "none".into()], false);
     let plan = world.plan(&wish);
     assert_eq!(lines(&plan), ["files: wrapped"]);
-    assert!(plan.missed.iter().any(|missed| missed.contains("`none`")));
+    assert!(plan.missed.iter().any(|missed| missed.contains("`none`")) && plan.unknown);
+    wish.servers = vec!["files".into()];
+    assert!(!world.plan(&wish).unknown);
 }
 
 #[test]

@@ -44,8 +44,7 @@ words! {
 pub struct MatchSaid {
     /// What would be done.
     pub decision: Decision,
-    /// A stable word for it: `same`, `values`, `joined`, `veto`, `unlikely`, `nothing_alike`, `nothing_recorded`, `not_in_time`, `too_long`,
-    /// `missing_target`, `gone`, `unreadable`.
+    /// A stable word for it, one of [`MatchSaid::CODES`].
     pub code: String,
     /// Why, in words.
     pub why: String,
@@ -64,6 +63,24 @@ pub struct MatchSaid {
     /// How long the match took, microseconds.
     #[serde(default)]
     pub took_us: u64,
+}
+
+impl MatchSaid {
+    /// What a code can be.
+    pub const CODES: [&'static str; 12] = [
+        "same",
+        "values",
+        "joined",
+        "missing_target",
+        "veto",
+        "unlikely",
+        "nothing_alike",
+        "nothing_recorded",
+        "not_in_time",
+        "too_long",
+        "gone",
+        "unreadable",
+    ];
 }
 
 /// A recorded prompt.

@@ -32,7 +32,9 @@ pub use execution::{
     ExecutionBooked, ExecutionReport, Measure, Mode, Outcome, Saving, Stage, StepResult, StepVerdict,
 };
 pub use payload::{Begun, Matched, ParamRole, ParamSample, Payload, PayloadStep};
-pub use replay::{DeriveAsk, Derived, Divergence, HandOver, ReplayAsk, Replayed, ReplayedStep, Source};
+pub use replay::{
+    DeriveAsk, Derived, Divergence, HandOver, MadeFrom, MadeOf, ReplayAsk, Replayed, ReplayedStep, Source,
+};
 pub use view::{Act, Effect, LeafView, Level, Mark, ScenarioState, StepView, Trust, View};
 pub use words::WordError;
 
@@ -67,6 +69,7 @@ mod tests {
         round(Trust::ALL, "full");
         round(Act::ALL, "go");
         round(ProblemKind::ALL, "wrong");
+        round(MadeFrom::ALL, "model");
     }
 
     #[test]

@@ -90,6 +90,9 @@ pub struct ReplayedStep {
     /// Where it differs, at most 32 places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differs: Vec<Divergence>,
+    /// Where each value of the input is from, in its order; of a body that was changed by hand, one for the whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub from: Vec<MadeOf>,
     /// What evaluated its input.
     pub by: Source,
     /// What would be done with it at the scenario's level.
@@ -97,6 +100,39 @@ pub struct ReplayedStep {
     /// Where it hands over, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hand_over: Option<HandOver>,
+}
+
+/// Where a value of an input is from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MadeOf {
+    /// The way to it, `a.b.0`; empty for the whole input.
+    pub path: String,
+    /// What it is from.
+    pub origin: MadeFrom,
+    /// The same in words; none: nothing more is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+words! {
+    /// What a value of a dry replay is from.
+    MadeFrom {
+        /// The prompt that was given.
+        Prompt = "prompt",
+        /// The prompt of the recording: a parameter that no prompt was given for, or that the prompt does not mention.
+        RecordedPrompt = "recorded_prompt",
+        /// The recorded result of an earlier step; live, it would be another one.
+        RecordedResult = "recorded_result",
+        /// It is always the same.
+        Constant = "constant",
+        /// The clock.
+        Clock = "clock",
+        /// Several of these, a recorded result among them.
+        Mixed = "mixed",
+        /// A body that was changed by hand.
+        ByHand = "by_hand",
+    }
 }
 
 words! {
@@ -132,14 +168,38 @@ pub struct HandOver {
     pub step_index: Option<u32>,
     /// At what.
     pub stage: Stage,
-    /// A stable word: `unread` (the prompt does not ask for it), `missing_target` (it does not say something that it
-    /// has to),
-    /// `unexplained` (nothing gives a value), `disagree` (its explanations do), `absent` (what it is made of is not
-    /// there), `frozen`,
-    /// `redacted` (it would hold a placeholder), `no_output` (no recorded result is left), `logic` (a body failed),
-    /// `unavailable` (there
-    /// is no sandbox), `budget`, `unreadable` (the scenario itself).
+    /// A stable word, one of [`HandOver::CODES`].
     pub code: String,
     /// In words.
     pub why: String,
+}
+
+impl HandOver {
+    /// What a code can be: the prompt does not ask for it (`unread`) or does not say something that it has to
+    /// (`missing_target`); nothing gives a value (`unexplained`), its explanations do not agree (`disagree`), what it is made
+    /// of is not there (`absent`), it would hold a placeholder (`redacted`); the step is `frozen`; no recorded result is left
+    /// (`no_output`); a body failed (`logic`), there is no sandbox (`unavailable`) or no time (`budget`); the scenario itself
+    /// cannot be read (`unreadable`).
+    pub const CODES: [&'static str; 12] = [
+        "unread",
+        "missing_target",
+        "unexplained",
+        "disagree",
+        "absent",
+        "frozen",
+        "redacted",
+        "no_output",
+        "logic",
+        "unavailable",
+        "budget",
+        "unreadable",
+    ];
+
+    /// Before or in a step, or before the first was looked at.
+    #[must_use]
+    pub fn new(step: Option<usize>, stage: Stage, code: &'static str, why: impl Into<String>) -> Self {
+        debug_assert!(Self::CODES.contains(&code), "`{code}` is no code of a hand-over");
+        let step_index = step.and_then(|step| u32::try_from(step).ok());
+        Self { step_index, stage, code: code.to_owned(), why: why.into() }
+    }
 }

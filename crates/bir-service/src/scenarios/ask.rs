@@ -50,6 +50,7 @@ pub(crate) struct Said {
 
 impl Said {
     fn declined(code: &'static str, why: impl Into<String>) -> Self {
+        debug_assert!(MatchSaid::CODES.contains(&code), "`{code}` is no code of a match");
         Self {
             decision: Decision::Decline,
             code,
@@ -321,7 +322,6 @@ pub(crate) async fn of_run(state: &State, who: &View, run: &RunStart) -> Option<
         }
         Err(_) => return None,
     };
-    state.work.opened(ticket.id, run.id);
     tracing::info!(
         target: "match",
         run = %run.id,

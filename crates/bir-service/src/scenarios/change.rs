@@ -1,6 +1,6 @@
 //! Changing by hand: check, edit, take back, approve, delete (seed 02 §16.5). What `check` says is what a save would do.
 
-use super::{load, logic, read, scenario_id};
+use super::{load, logic, read, scenario_id, standing};
 use crate::guard::Caller;
 use crate::problem::{Code, Problem};
 use crate::state::State;
@@ -10,9 +10,9 @@ use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
 use bir_calc::edit::{self, Checked, Pick, Refused, Saved};
 use bir_calc::level::Event;
-use bir_model::scenario::{ApproveAsk, EditAsk, EditReport, Edited, Level, UndoAsk};
-use bir_model::{EditId, ScenarioId};
-use bir_store::model::{EditRow, ScenarioChange, StepEdit, View};
+use bir_model::EditId;
+use bir_model::scenario::{ApproveAsk, EditAsk, EditReport, Edited, UndoAsk};
+use bir_store::model::{EditRow, StepEdit, View};
 use http::StatusCode;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -131,6 +131,7 @@ async fn save(
     takes_back: Option<EditId>,
 ) -> Result<EditRow, Problem> {
     let id = whole.id();
+    let after = saved.after.clone();
     let bodies = saved.before.input_logic != saved.after.input_logic
         || saved.before.output_logic != saved.after.output_logic;
     let edit = StepEdit {
@@ -153,24 +154,11 @@ async fn save(
         "a step was changed by hand"
     );
     if bodies {
-        // It was checked against one run; what others showed was shown of something else.
-        fall(state, who, id, Event::Changed { agreeing: 1 }).await?;
+        // It was checked against one run; what others showed was shown of something else. As it was calculated, it is what they showed.
+        standing::edited(state, who, whole, step, &after, row.forced).await?;
     }
     state.matchers.changed(state, who);
     Ok(row)
-}
-
-/// What an event makes of a level, for as long as that is lower.
-async fn fall(state: &State, who: &View, id: ScenarioId, event: Event) -> Result<(), Problem> {
-    let Some(detail) = state.store.scenario(who, id).await? else { return Ok(()) };
-    let row = detail.summary;
-    let after = load::standing(&row, 0).after(event);
-    if after.level < row.level {
-        let level = Some((after.level, Some(after.reason().to_owned())));
-        let change = ScenarioChange { level, only_from: Some(row.level), approved: None };
-        state.store.change_scenario(who, id, &change).await?;
-    }
-    Ok(())
 }
 
 /// `POST /scenarios/:id/edits/:edit/revert`.
@@ -219,33 +207,29 @@ pub(crate) async fn approve(
     let whole = load::whole(&state, &who, id).await?;
     whole.ready()?;
     let row = whole.row();
-    let before = load::standing(row, row.calculated_from);
-    let after = match ask.level {
-        _ if ask.revoke => before.after(Event::Rejected),
-        None => before,
-        Some(Level::L0) => bir_calc::level::Standing { level: Level::L0, ..before },
-        Some(level) => {
-            let after = before.after(Event::Allowed(level));
-            if after.level != level {
-                let detail = format!("it cannot run at {level} yet: {}", after.reason());
-                return Err(Problem::new(Code::Conflict, detail));
-            }
-            after
-        }
+    let before = standing::of(row, row.calculated_from);
+    let event = match ask.level {
+        _ if ask.revoke => Event::Withdrawn,
+        level => Event::Allowed(level.unwrap_or(row.level)),
     };
-    let level = (after.level != row.level).then(|| {
-        let why = if ask.revoke { "its owner took the approval back" } else { after.reason() };
-        (after.level, Some(why.to_owned()))
-    });
-    let change = ScenarioChange { level, only_from: Some(row.level), approved: Some(!ask.revoke) };
-    let changed = state.store.change_scenario(&who, id, &change).await?;
-    let changed = changed.ok_or_else(|| Problem::not_found("scenario"))?;
-    if changed.approved_at.is_some() == ask.revoke || changed.level != after.level {
+    let after = before.after(event);
+    if let Some(level) = ask.level.filter(|level| after.level != *level) {
+        let detail = format!(
+            "it cannot run at {level} yet: {}; approve a lower level, or wait for the runs",
+            bir_calc::level::Standing { allowed: level, ..after }.reason()
+        );
+        return Err(Problem::new(Code::Conflict, detail));
+    }
+    let reason = match (ask.revoke, before.is_approved()) {
+        (true, true) => format!("its owner took the approval back; {}", after.reason()),
+        _ => after.reason().to_owned(),
+    };
+    let Some(changed) = standing::keep(&state, &who, row, &after, reason).await? else {
         return Err(Problem::new(
             Code::RevisionConflict,
-            "the level was changed meanwhile; look at it again",
+            "the level was changed meanwhile, and stays as that left it; look at it again, then decide again",
         ));
-    }
+    };
     tracing::info!(target: "scenarios", scenario = %id, level = %changed.level, approved = !ask.revoke, "its owner decided how far it runs");
     json::ok(&load::view(&load::whole(&state, &who, id).await?))
 }

@@ -27,8 +27,6 @@ const PART: u32 = 500;
 const PARTS: usize = 20;
 /// Samples of the baseline.
 const SAMPLES: u32 = 500;
-/// The execution that was just booked is among so many newest ones.
-const NEWEST: u32 = 50;
 
 /// Whether a report takes a level away, and what happened.
 pub(crate) fn demotes(report: &ExecutionReport) -> Option<Event> {
@@ -70,18 +68,18 @@ pub(crate) async fn take(
     let booked = |recorded, duplicate, saving| ExecutionBooked { recorded, duplicate, saving };
     if !report.says_something() {
         state.metrics.executed("nothing", report.outcome);
-        if let Some(ticket) = report.ticket {
-            state.work.settled(&state, &who, ticket, false);
-        }
         return json::answer(StatusCode::ACCEPTED, &booked(false, false, None));
     }
     match state.store.redeem(&who, id, &report).await? {
-        Redeemed::Unknown => Err(Problem::not_found("ticket of this scenario")),
+        Redeemed::Unknown => Err(Problem::new(
+            Code::NotFound,
+            "there is no such ticket of this scenario, or it has waited for more than 7 days; leave `ticket` out to book the execution without one",
+        )),
         Redeemed::Duplicate => {
             state.metrics.executed("duplicate", report.outcome);
             json::ok(&booked(false, true, None))
         }
-        Redeemed::Booked(ticket) => {
+        Redeemed::Booked { ticket, run } => {
             state.metrics.executed("booked", report.outcome);
             tracing::info!(
                 target: "executions",
@@ -94,7 +92,7 @@ pub(crate) async fn take(
                 "an execution was booked"
             );
             // The report is booked. What follows is worth a word in the log where it cannot be had, and no second report.
-            if let Err(error) = follow(&state, &who, &detail.summary, ticket, &report).await {
+            if let Err(error) = follow(&state, &who, &detail.summary, run, &report).await {
                 tracing::warn!(%error, scenario = %id, "what an execution means could not be noted");
             }
             let saving = saving(&state, &who, id).await.inspect_err(|error| {
@@ -110,13 +108,10 @@ async fn follow(
     state: &State,
     who: &View,
     row: &bir_store::model::ScenarioSummary,
-    ticket: TicketId,
+    run: Option<RunId>,
     report: &ExecutionReport,
 ) -> Result<(), StoreError> {
     let replayed = !report.outcome.is_baseline();
-    let page = Page { limit: NEWEST, cursor: None };
-    let newest = state.store.executions(who, Some(row.id), &page).await?.executions;
-    let run = newest.into_iter().find(|one| one.id == ticket).and_then(|one| one.run);
     if let Some(run) = run {
         let role = if replayed { RunRole::Replayed } else { RunRole::Baseline };
         match state.store.add_scenario_run(who, row.id, run, role).await {
@@ -124,7 +119,9 @@ async fn follow(
             Err(error) => return Err(error),
         }
     }
-    state.work.settled(state, who, ticket, !replayed);
+    if let Some(run) = run.filter(|_| !replayed) {
+        state.work.settled(state, who, run);
+    }
     if let Some(event) = demotes(report) {
         let why = match event {
             Event::StepFailed => "a step of its own logic failed",
@@ -168,6 +165,7 @@ async fn saving(state: &State, who: &View, id: ScenarioId) -> Result<Saving, Sto
 #[serde(rename_all = "camelCase")]
 struct Told {
     execution_id: TicketId,
+    scenario_id: ScenarioId,
     run_id: Option<RunId>,
     issued_at: u64,
     claimed_at: u64,
@@ -183,6 +181,39 @@ struct Ledger {
     saving: Saving,
 }
 
+impl From<Execution> for Told {
+    fn from(one: Execution) -> Self {
+        Self {
+            execution_id: one.id,
+            scenario_id: one.scenario,
+            run_id: one.run,
+            issued_at: one.issued_at,
+            claimed_at: one.claimed_at,
+            report: one.report,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Executions {
+    executions: Vec<Told>,
+    next: Option<String>,
+}
+
+/// `GET /scenarios/executions`.
+pub(crate) async fn of_all(
+    axum::extract::State(state): axum::extract::State<State>,
+    caller: Caller,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    let mut params = Params::of(&uri)?;
+    let page = params.page()?;
+    params.end()?;
+    let found = state.store.executions(&caller.view(), None, &page).await?;
+    let executions = found.executions.into_iter().map(Told::from).collect();
+    json::ok(&Executions { executions, next: found.next })
+}
+
 /// `GET /scenarios/:id/executions`.
 pub(crate) async fn list(
     axum::extract::State(state): axum::extract::State<State>,
@@ -196,14 +227,7 @@ pub(crate) async fn list(
     params.end()?;
     load::there(&state, &who, id).await?;
     let found = state.store.executions(&who, Some(id), &page).await?;
-    let told = |one: Execution| Told {
-        execution_id: one.id,
-        run_id: one.run,
-        issued_at: one.issued_at,
-        claimed_at: one.claimed_at,
-        report: one.report,
-    };
-    let executions = found.executions.into_iter().map(told).collect();
+    let executions = found.executions.into_iter().map(Told::from).collect();
     json::ok(&Ledger { executions, next: found.next, saving: saving(&state, &who, id).await? })
 }
 

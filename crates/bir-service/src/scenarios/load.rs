@@ -2,8 +2,8 @@
 
 use crate::problem::{Code, Problem};
 use crate::state::State;
+use bir_calc::Stored;
 use bir_calc::stored::effect;
-use bir_calc::{Stored, level};
 use bir_model::ScenarioId;
 use bir_model::scenario::{ScenarioState, StepEdits, Trust};
 use bir_store::StoreError;
@@ -170,12 +170,6 @@ pub(crate) fn view(whole: &Whole) -> bir_model::scenario::View {
         created_at: row.created_at,
         updated_at: row.updated_at,
     }
-}
-
-/// How far a scenario runs, with what is known of it now.
-pub(crate) fn standing(row: &ScenarioSummary, agreeing: u32) -> level::Standing {
-    use bir_model::scenario::Level;
-    level::Standing { level: row.level, agreeing, predicted: 0, allowed: row.level.max(Level::L1) }
 }
 
 /// Whether there is such a scenario of theirs.

@@ -10,12 +10,16 @@
 
 pub(crate) mod ask;
 pub(crate) mod calculate;
+pub(crate) mod carry;
 pub(crate) mod change;
+#[cfg(test)]
+mod documented;
 pub(crate) mod executions;
 pub(crate) mod load;
 pub(crate) mod logic;
 pub(crate) mod matchers;
 pub(crate) mod read;
+mod standing;
 mod when;
 mod work;
 

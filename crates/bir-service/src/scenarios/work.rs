@@ -8,14 +8,14 @@
 //!
 //! A round leaves out the runs of scenarios that their owner deleted: the store has marked them.
 //!
-//! Recording never waits for it: what does not fit into the queue is found by the next round. A run that something matched waits for what
-//! became of the execution: a scenario that ran does not confirm itself. Nothing of the queue is kept; what a shutdown cuts off is found at the
-//! next start.
+//! Recording never waits for it: what does not fit into the queue is found by the next round. A run for which a ticket waits in the store
+//! waits for what became of the execution: a scenario that ran does not confirm itself. Nothing of the queue is kept; what a shutdown cuts
+//! off is found at the next start, and the tickets are there still.
 
 use super::calculate::{Cause, Done, Fault, is_for_it, of_run};
 use crate::state::{State, told};
 use bir_model::record::{EndReason, Record};
-use bir_model::{RunId, TenantId, TicketId};
+use bir_model::{RunId, TenantId};
 use bir_store::StoreError;
 use bir_store::model::{Appended, Page, View};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -31,8 +31,6 @@ const WORKERS: usize = 2;
 /// A store that does not answer is asked again so often, after a second, then twice as long each time.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
-/// Tickets that are waited for.
-const TICKETS: usize = 10_000;
 /// Runs of one part of a round, and parts for one person.
 const PART: u32 = 500;
 const PARTS: usize = 20;
@@ -42,6 +40,14 @@ struct Job {
     who: View,
     run: RunId,
     tries: u32,
+    /// It has waited for what becomes of its ticket.
+    waited: bool,
+}
+
+impl Job {
+    fn new(who: View, run: RunId) -> Self {
+        Self { who, run, tries: 0, waited: false }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -51,8 +57,8 @@ struct Lines {
     order: VecDeque<TenantId>,
     busy: HashSet<TenantId>,
     queued: HashSet<RunId>,
-    /// Runs that something matched, by ticket; the oldest first.
-    open: VecDeque<(TicketId, RunId)>,
+    /// Runs that come again after a pause.
+    later: HashSet<RunId>,
 }
 
 /// The queue.
@@ -84,7 +90,8 @@ impl Work {
     fn push(&self, job: Job, most: usize) -> bool {
         {
             let mut lines = self.lines();
-            if lines.queued.len() >= most || !lines.queued.insert(job.run) {
+            let waits = lines.later.contains(&job.run);
+            if waits || lines.queued.len() >= most || !lines.queued.insert(job.run) {
                 return false;
             }
             let tenant = job.who.tenant;
@@ -122,33 +129,10 @@ impl Work {
         self.wake.notify_one();
     }
 
-    /// A ticket was made for a match in this run.
-    pub(crate) fn opened(&self, ticket: TicketId, run: RunId) {
-        let mut lines = self.lines();
-        if lines.open.len() >= TICKETS {
-            lines.open.pop_front();
-        }
-        lines.open.push_back((ticket, run));
-    }
-
-    /// What became of a ticket is told. `example`: the model did the task by itself, so that its run is to be looked at.
-    pub(crate) fn settled(&self, state: &State, who: &View, ticket: TicketId, example: bool) {
-        let run = {
-            let mut lines = self.lines();
-            let at = lines.open.iter().position(|(open, _)| *open == ticket);
-            at.and_then(|at| lines.open.remove(at)).map(|(_, run)| run)
-        };
-        if let Some(run) = run.filter(|_| example) {
-            self.push(Job { who: *who, run, tries: 0 }, state.settings.limits.scenarios.queue);
-        }
-    }
-
-    fn is_open(&self, run: RunId) -> bool {
-        self.lines().open.iter().any(|(_, open)| *open == run)
-    }
-
-    fn give_up_waiting(&self, run: RunId) {
-        self.lines().open.retain(|(_, open)| *open != run);
+    /// The model did by itself what was matched in this run, so that it is to be looked at.
+    pub(crate) fn settled(&self, state: &State, who: &View, run: RunId) {
+        self.lines().later.remove(&run);
+        self.push(Job { waited: true, ..Job::new(*who, run) }, state.settings.limits.scenarios.queue);
     }
 }
 
@@ -159,28 +143,46 @@ pub(crate) fn ended(state: &State, who: &View, records: &[Record], verdicts: &[A
         if *verdict != Appended::Booked || finish.reason == EndReason::Abandoned {
             continue;
         }
-        let job = Job { who: View { whole_tenant: false, ..*who }, run: finish.run_id, tries: 0 };
-        if state.work.is_open(job.run) {
-            later(state, job, state.settings.limits.scenarios.ticket);
-        } else {
-            state.work.push(job, state.settings.limits.scenarios.queue);
-        }
+        let job = Job::new(View { whole_tenant: false, ..*who }, finish.run_id);
+        state.work.push(job, state.settings.limits.scenarios.queue);
     }
 }
 
-/// Queues a run after a while.
+/// Queues a run after a while. Until then nothing else does.
 fn later(state: &State, job: Job, after: Duration) {
+    {
+        let mut lines = state.work.lines();
+        if lines.later.len() >= state.settings.limits.scenarios.queue || !lines.later.insert(job.run) {
+            return;
+        }
+    }
     let state = state.clone();
     tokio::spawn(async move {
         let mut ending = state.ending();
         tokio::select! {
             () = told(&mut ending) => {}
             () = tokio::time::sleep(after) => {
-                state.work.give_up_waiting(job.run);
-                state.work.push(job, state.settings.limits.scenarios.queue);
+                // One that was queued meanwhile is not queued twice.
+                if state.work.lines().later.remove(&job.run) {
+                    state.work.push(job, state.settings.limits.scenarios.queue);
+                }
             }
         }
     });
+}
+
+/// Whether a run waits for what becomes of its ticket; then it comes again.
+async fn waits(state: &State, job: &Job) -> bool {
+    if job.waited {
+        return false;
+    }
+    match state.store.waiting(&job.who, &[job.run]).await {
+        Ok(waiting) => !waiting.is_empty(),
+        Err(error) => {
+            tracing::debug!(%error, "the tickets of a run cannot be read");
+            false
+        }
+    }
 }
 
 /// Looks for runs that ended and have no scenario.
@@ -192,8 +194,8 @@ async fn round(state: &State) -> Result<usize, StoreError> {
             let mut cursor = None;
             for _ in 0..PARTS {
                 let part = state.store.runs_to_calculate(&who, &Page { limit: PART, cursor }).await?;
-                for run in part.runs.iter().filter(|run| is_for_it(run) && !state.work.is_open(run.id)) {
-                    let job = Job { who, run: run.id, tries: 0 };
+                for run in part.runs.iter().filter(|run| is_for_it(run)) {
+                    let job = Job::new(who, run.id);
                     found += usize::from(state.work.push(job, state.settings.limits.scenarios.queue));
                 }
                 cursor = part.next;
@@ -220,6 +222,10 @@ async fn rounds(state: &State) {
 }
 
 async fn one(state: &State, job: Job) {
+    if waits(state, &job).await {
+        later(state, Job { waited: true, ..job }, state.settings.limits.scenarios.ticket);
+        return;
+    }
     let _turn = state.work.turn(job.who.tenant).await;
     match of_run(state, &job.who, job.run, Cause::Itself).await {
         Ok(Done::Ready(scenario)) => {
@@ -235,6 +241,9 @@ async fn one(state: &State, job: Job) {
         }
         Err(Fault::Later(why)) => {
             tracing::warn!(target: "scenarios", run = %job.run, why, "a run is not calculated now; a later round finds it");
+        }
+        Err(Fault::Beside(other)) => {
+            tracing::warn!(target: "scenarios", run = %job.run, %other, "a run is not calculated now; a later round finds it");
         }
         Err(Fault::Problem(problem)) => {
             tracing::warn!(target: "scenarios", run = %job.run, code = problem.code.as_str(), detail = %problem.detail, "a run cannot be calculated");

@@ -122,6 +122,7 @@ hand_on! {
         edit(who: &View, id: ScenarioId, edit: EditId) -> Option<EditRow>;
         change_scenario(who: &View, id: ScenarioId, change: &ScenarioChange) -> Option<ScenarioSummary>;
         issue_ticket(who: &View, id: ScenarioId, matched: &Match) -> Option<Ticket>;
+        waiting(who: &View, runs: &[RunId]) -> Vec<RunId>;
         redeem(who: &View, id: ScenarioId, report: &ExecutionReport) -> Redeemed;
         executions(who: &View, id: Option<ScenarioId>, page: &Page) -> ExecutionPage;
         baseline(who: &View, id: ScenarioId, limit: u32) -> Vec<BaselineSample>;

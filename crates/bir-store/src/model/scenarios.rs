@@ -43,6 +43,8 @@ pub struct NewScenario {
     pub level: Level,
     /// Why it does not run further; at most 16 MiB.
     pub level_reason: Option<String>,
+    /// What the level stands on, JSON; at most 16 MiB.
+    pub standing: Option<String>,
     /// The least trust of its values.
     pub confidence: Trust,
     /// Whether its owner has approved that it runs.
@@ -56,10 +58,17 @@ pub struct NewScenario {
 }
 
 /// Where a calculated scenario goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PutAs {
     /// It is new, and gets an id.
     New,
+    /// It is new, and belongs to none of these, which are the newest of its family and project that are ready, at most
+    /// [`BESIDE`]. Where another one is among those by now it is [`crate::StoreError::Beside`], so that of several
+    /// processes only one makes the scenario of a task.
+    Beside {
+        /// Those that were looked at.
+        seen: Vec<ScenarioId>,
+    },
     /// In the place of this one: plan and steps are replaced, id, owner, history, executions and its runs stay.
     Instead {
         /// Which one.
@@ -68,6 +77,9 @@ pub enum PutAs {
         expected_revision: u64,
     },
 }
+
+/// So many scenarios of a family and project a run is tried with before it becomes one of its own.
+pub const BESIDE: u32 = 8;
 
 /// Where a calculated scenario went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,6 +143,9 @@ pub struct ScenarioSummary {
     pub level: Level,
     /// Why it does not run further.
     pub level_reason: Option<String>,
+    /// What the level stands on, JSON. It is the hub's own, and told to nobody.
+    #[serde(skip)]
+    pub standing: Option<String>,
     /// The least trust of its values.
     pub confidence: Trust,
     /// From so many runs it was calculated.
@@ -319,8 +334,10 @@ pub struct EditPage {
 pub struct ScenarioChange {
     /// How far it runs by itself, and why not further (at most 16 MiB).
     pub level: Option<(Level, Option<String>)>,
-    /// Only if it has this level; one that was taken away meanwhile is not given back.
-    pub only_from: Option<Level>,
+    /// What the level stands on, JSON (at most 16 MiB); only with a level.
+    pub standing: Option<String>,
+    /// Only if it has this level and stands on this; one that was taken away meanwhile is not given back.
+    pub only_from: Option<(Level, Option<String>)>,
     /// Whether its owner has approved that it runs.
     pub approved: Option<bool>,
 }
@@ -334,6 +351,11 @@ pub struct Match {
     pub prompt: Option<String>,
 }
 
+/// A ticket waits so long for its execution to be told, ms: 7 days, since a recorder keeps reports while the hub is away.
+pub const TICKET_LIFE: u64 = 7 * 24 * 60 * 60 * 1_000;
+/// So many tickets of one person wait; the oldest go first.
+pub const TICKETS_WAITING: u32 = 1_000;
+
 /// A ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticket {
@@ -346,11 +368,16 @@ pub struct Ticket {
 /// What became of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Redeemed {
-    /// It is booked, under this id.
-    Booked(TicketId),
+    /// It is booked.
+    Booked {
+        /// Under this id.
+        ticket: TicketId,
+        /// The run that the ticket was made for.
+        run: Option<RunId>,
+    },
     /// Its ticket was redeemed before; nothing changed.
     Duplicate,
-    /// There is no such scenario, or no such ticket of it.
+    /// There is no such scenario, or no such ticket of it; one that waited longer than [`TICKET_LIFE`], too.
     Unknown,
 }
 

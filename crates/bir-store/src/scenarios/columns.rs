@@ -9,11 +9,11 @@ use bir_model::{EditId, RunId, ScenarioId, TicketId, Usd, UserId};
 /// Columns of a scenario in a list, in this order; the prompt comes after them, because lists cut it.
 pub(super) const SUMMARY: &str = "s.id, s.source_run_id, s.family, s.project, s.cwd, s.state, s.level, s.level_reason, \
                                   s.confidence, s.run_count, s.step_count, s.iterations, s.revision, s.approved_at, \
-                                  s.created_at, s.updated_at, s.reason, s.intent, \
+                                  s.created_at, s.updated_at, s.reason, s.intent, s.standing, \
                                   (SELECT max(u.claimed_at) FROM executions u WHERE u.tenant_id = s.tenant_id \
                                    AND u.scenario_id = s.id AND u.claimed_at IS NOT NULL)";
 /// How many columns that is.
-pub(super) const SUMMARY_COLUMNS: usize = 19;
+pub(super) const SUMMARY_COLUMNS: usize = 20;
 
 /// From the columns [`SUMMARY`] and the prompt after them.
 pub(super) fn summary(row: &Row) -> Result<ScenarioSummary, StoreError> {
@@ -36,7 +36,8 @@ pub(super) fn summary(row: &Row) -> Result<ScenarioSummary, StoreError> {
         updated_at: row.number(15)?,
         reason: row.opt_text(16)?,
         intent: row.opt_text(17)?,
-        last_used_at: row.opt_number(18)?,
+        standing: row.opt_text(18)?,
+        last_used_at: row.opt_number(19)?,
         prompt: row.text(SUMMARY_COLUMNS)?,
     })
 }

@@ -146,15 +146,24 @@ pub(crate) async fn change(
         None => (None, None),
     };
     limits::payload("levelReason", reason)?;
+    limits::payload("standing", change.standing.as_deref())?;
     let mut tx = db.write(who.tenant).await?;
     let approved = change.approved.map(i64::from);
     let sql = "UPDATE scenarios SET level = COALESCE($4, level),
                    level_reason = CASE WHEN $4 IS NULL THEN level_reason ELSE $5 END,
+                   standing = CASE WHEN $4 IS NULL THEN standing ELSE $10 END,
                    approved_at = CASE WHEN $6 IS NULL THEN approved_at WHEN $6 = 1 THEN COALESCE(approved_at, $7) END,
                    updated_at = $7
-               WHERE tenant_id = $1 AND id = $2 AND user_id = $3 AND ($8 IS NULL OR level = $8)";
-    let only_from = change.only_from.map(bir_model::scenario::Level::as_str);
-    tx.run(sql, values![who.tenant, id, who.user, level, reason, approved, now(), only_from]).await?;
+               WHERE tenant_id = $1 AND id = $2 AND user_id = $3
+                 AND ($8 IS NULL OR (level = $8 AND standing IS NOT DISTINCT FROM $9))";
+    let (only_from, stood) = match &change.only_from {
+        Some((level, stood)) => (Some(level.as_str()), stood.as_deref()),
+        None => (None, None),
+    };
+    let standing = change.standing.as_deref();
+    let values =
+        values![who.tenant, id, who.user, level, reason, approved, now(), only_from, stood, standing];
+    tx.run(sql, values).await?;
     let now = super::read::detail(&mut tx, who, id).await?;
     tx.commit().await?;
     Ok(now.map(|detail| detail.summary))

@@ -4,11 +4,14 @@ use super::{Part, Query, again, columns, limits, newest, owned};
 use crate::StoreError;
 use crate::append::Undone;
 use crate::cursor::{Cursor, List};
-use crate::model::{BaselineSample, Execution, ExecutionPage, Match, Page, Redeemed, Ticket, View};
+use crate::model::{
+    BaselineSample, Execution, ExecutionPage, Match, Page, Redeemed, TICKET_LIFE, TICKETS_WAITING, Ticket,
+    View,
+};
 use crate::people::now;
 use crate::sql::{Db, TenantTx, Value, values};
 use bir_model::scenario::{ExecutionReport, Level, Mode, Stage};
-use bir_model::{ScenarioId, TicketId};
+use bir_model::{RunId, ScenarioId, TicketId};
 
 /// Samples of a baseline at most.
 const MAX_SAMPLES: u32 = 500;
@@ -23,19 +26,81 @@ pub(crate) async fn issue(
     again!(issue_once(db, who, id, matched))
 }
 
+/// A run that asks again gets the ticket that it has.
 async fn issue_once(db: &Db, who: &View, id: ScenarioId, matched: &Match) -> Result<Option<Ticket>, Undone> {
     let mut tx = db.write(who.tenant).await?;
-    // Counting locks the scenario, so that it is not deleted in between.
-    let sql = "UPDATE scenarios SET iterations = iterations + 1
-               WHERE tenant_id = $1 AND id = $2 AND user_id = $3 AND state = 'ready' RETURNING iterations";
+    // Nobody deletes the scenario in between, or makes a ticket for the same run.
+    let lock = if tx.is_postgres() { " FOR UPDATE" } else { "" };
+    let sql = format!(
+        "SELECT s.iterations FROM scenarios s
+         WHERE s.tenant_id = $1 AND s.id = $2 AND s.user_id = $3 AND s.state = 'ready'{lock}"
+    );
     let Some(row) = tx.row(sql, values![who.tenant, id, who.user]).await? else { return Ok(None) };
-    let ticket = Ticket { id: TicketId::new(), matches: row.number(0)? };
+    let matches = row.number(0)?;
+    if let Some(run) = matched.run {
+        let sql = "SELECT id FROM executions WHERE tenant_id = $1 AND run_id = $2 AND scenario_id = $3";
+        if let Some(row) = tx.row(sql, values![who.tenant, run, id]).await? {
+            return Ok(Some(Ticket { id: TicketId::from_uuid(row.uuid(0)?), matches }));
+        }
+    }
+    make_room(&mut tx, who).await?;
+    let sql = "UPDATE scenarios SET iterations = iterations + 1 WHERE tenant_id = $1 AND id = $2";
+    tx.run(sql, values![who.tenant, id]).await?;
+    let ticket = Ticket { id: TicketId::new(), matches: matches + 1 };
     let sql = "INSERT INTO executions (tenant_id, id, scenario_id, user_id, run_id, issued_at, prompt)
                VALUES ($1, $2, $3, $4, $5, $6, $7)";
     let values = values![who.tenant, ticket.id, id, who.user, matched.run, now(), &matched.prompt];
     tx.run(sql, values).await?;
     tx.commit().await?;
     Ok(Some(ticket))
+}
+
+/// The newest ticket that goes when one more comes. At most as many as may wait are read for it.
+fn last_that_waits_query(who: &View) -> Query {
+    let sql = "SELECT e.issued_at, e.id FROM executions e
+               WHERE e.tenant_id = $1 AND e.user_id = $2 AND e.claimed_at IS NULL
+               ORDER BY e.issued_at DESC, e.id DESC LIMIT 1 OFFSET $3";
+    (sql.to_owned(), values![who.tenant, who.user, TICKETS_WAITING - 1])
+}
+
+/// Tickets that have waited too long go, and the oldest where too many wait.
+async fn make_room(tx: &mut TenantTx, who: &View) -> Result<(), Undone> {
+    let sql = "DELETE FROM executions
+               WHERE tenant_id = $1 AND user_id = $2 AND claimed_at IS NULL AND issued_at < $3";
+    tx.run(sql, values![who.tenant, who.user, now().saturating_sub(TICKET_LIFE)]).await?;
+    let (sql, values) = last_that_waits_query(who);
+    if let Some(row) = tx.row(sql, values).await? {
+        let sql = "DELETE FROM executions WHERE tenant_id = $1 AND user_id = $2 AND claimed_at IS NULL
+                     AND (issued_at, id) <= ($3, $4)";
+        tx.run(sql, values![who.tenant, who.user, row.number(0)?, row.uuid(1)?]).await?;
+    }
+    Ok(())
+}
+
+pub(crate) fn waiting_query(who: &View, runs: &[RunId]) -> Query {
+    let mut values = values![who.tenant, who.user, now().saturating_sub(TICKET_LIFE)];
+    values.extend(runs.iter().map(|run| Value::from(*run)));
+    let sql = format!(
+        "SELECT e.run_id FROM executions e WHERE e.tenant_id = $1 AND e.user_id = $2 AND e.issued_at >= $3
+           AND e.claimed_at IS NULL AND e.run_id IN ({})",
+        crate::sql::placeholders(4, runs.len())
+    );
+    (sql, values)
+}
+
+pub(crate) async fn waiting(tx: &mut TenantTx, who: &View, runs: &[RunId]) -> Result<Vec<RunId>, StoreError> {
+    if runs.is_empty() {
+        return Ok(Vec::new());
+    }
+    if runs.len() > super::MAX_ROWS as usize {
+        return Err(StoreError::Refused(format!("at most {} runs are asked for at once", super::MAX_ROWS)));
+    }
+    let (sql, values) = waiting_query(who, runs);
+    let mut waiting = Vec::new();
+    for row in tx.rows(sql, values).await? {
+        waiting.push(RunId::from_uuid(row.uuid(0)?));
+    }
+    Ok(waiting)
 }
 
 pub(crate) async fn redeem(
@@ -120,12 +185,17 @@ async fn redeem_once(
         TOLD.iter().enumerate().map(|(at, column)| format!("{column} = ${}", at + 7)).collect();
     let sql = format!(
         "UPDATE executions SET claimed_at = $5, prompt = COALESCE($6, prompt), {}
-         WHERE tenant_id = $1 AND id = $2 AND scenario_id = $3 AND user_id = $4 AND claimed_at IS NULL",
-        set.join(", ")
+         WHERE tenant_id = $1 AND id = $2 AND scenario_id = $3 AND user_id = $4 AND claimed_at IS NULL
+           AND issued_at >= ${} RETURNING run_id",
+        set.join(", "),
+        TOLD.len() + 7
     );
-    if tx.run(sql, told(who, ticket, id, report)?).await? > 0 {
+    let mut values = told(who, ticket, id, report)?;
+    values.push(now().saturating_sub(TICKET_LIFE).into());
+    if let Some(row) = tx.row(sql, values).await? {
+        let run = row.opt_uuid(0)?.map(RunId::from_uuid);
         tx.commit().await?;
-        return Ok(Redeemed::Booked(ticket));
+        return Ok(Redeemed::Booked { ticket, run });
     }
     let sql =
         "SELECT id FROM executions WHERE tenant_id = $1 AND id = $2 AND scenario_id = $3 AND user_id = $4
@@ -153,7 +223,7 @@ async fn book(
     );
     tx.run(sql, told(who, ticket, id, report)?).await?;
     tx.commit().await?;
-    Ok(Redeemed::Booked(ticket))
+    Ok(Redeemed::Booked { ticket, run: None })
 }
 
 pub(crate) fn list_query(who: &View, id: Option<ScenarioId>, after: Option<Cursor>, limit: u32) -> Query {

@@ -9,8 +9,8 @@ use crate::sql::Db;
 use crate::sql::values;
 use crate::sql_store::SqlStore;
 use crate::{Options, People as _, Scenarios as _};
-use bir_model::ScenarioId;
 use bir_model::scenario::ScenarioState;
+use bir_model::{RunId, ScenarioId};
 use uuid::Uuid;
 
 /// Rows of each table, so many that a scan would cost more than an index.
@@ -92,6 +92,7 @@ fn queries(who: &View, id: ScenarioId) -> Vec<Query> {
         queries.push(executions::list_query(who, Some(id), after, 51));
         queries.push(executions::list_query(who, None, after, 51));
     }
+    queries.push(executions::waiting_query(who, &[RunId::new()]));
     queries.push(executions::baseline_query(who, id, 100));
     queries.push(executions::baseline_runs_query(who, id, 100));
     queries

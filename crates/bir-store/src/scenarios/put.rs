@@ -1,13 +1,14 @@
 //! Keeping what was calculated: a new scenario, or another plan in the place of one that is there.
 
-use super::{again, columns, family_hash, limits, locked, project_hash, runs};
+use super::{again, columns, family_hash, limits, locked, project_hash, read, runs};
 use crate::StoreError;
 use crate::append::Undone;
 use crate::append::bulk::{Into, insert};
-use crate::model::{NewScenario, Put, PutAs, ScenarioStep, View};
+use crate::model::{BESIDE, NewScenario, Put, PutAs, ScenarioFilter, ScenarioStep, View};
 use crate::people::now;
 use crate::sql::{Db, TenantTx, Value, values};
 use bir_model::ScenarioId;
+use bir_model::scenario::ScenarioState;
 
 pub(crate) async fn put(
     db: &Db,
@@ -16,13 +17,13 @@ pub(crate) async fn put(
     put_as: PutAs,
 ) -> Result<Option<Put>, StoreError> {
     limits::scenario(scenario)?;
-    again!(once(db, who, scenario, put_as))
+    again!(once(db, who, scenario, &put_as))
 }
 
-async fn once(db: &Db, who: &View, scenario: &NewScenario, put_as: PutAs) -> Result<Option<Put>, Undone> {
+async fn once(db: &Db, who: &View, scenario: &NewScenario, put_as: &PutAs) -> Result<Option<Put>, Undone> {
     let mut tx = db.write(who.tenant).await?;
-    let put = match put_as {
-        PutAs::New => Put { id: ScenarioId::new(), revision: 1 },
+    let put = match *put_as {
+        PutAs::New | PutAs::Beside { .. } => Put { id: ScenarioId::new(), revision: 1 },
         PutAs::Instead { scenario: id, expected_revision: expected } => {
             let Some(found) = locked(&mut tx, who, id).await? else { return Ok(None) };
             if found != expected {
@@ -33,6 +34,10 @@ async fn once(db: &Db, who: &View, scenario: &NewScenario, put_as: PutAs) -> Res
     };
     match put_as {
         PutAs::New => add(&mut tx, who, put, scenario).await?,
+        PutAs::Beside { seen } => {
+            alone(&mut tx, who, scenario, seen).await?;
+            add(&mut tx, who, put, scenario).await?;
+        }
         PutAs::Instead { .. } => replace(&mut tx, who, put, scenario).await?,
     }
     steps(&mut tx, put.id, &scenario.steps).await?;
@@ -71,6 +76,7 @@ fn given(who: &View, put: Put, scenario: &NewScenario) -> Vec<Value> {
         &scenario.plan,
         scenario.approved,
         now(),
+        &scenario.standing,
     ]
 }
 
@@ -94,6 +100,33 @@ const GIVEN: [&str; 16] = [
     "plan",
 ];
 
+/// Whether none but `seen` is of the same family and project, and nobody makes one until the end of the transaction.
+async fn alone(
+    tx: &mut TenantTx,
+    who: &View,
+    scenario: &NewScenario,
+    seen: &[ScenarioId],
+) -> Result<(), Undone> {
+    if tx.is_postgres() {
+        // Whoever makes another scenario of this person waits here, and finds this one.
+        let sql = "SELECT id FROM users WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE";
+        tx.row(sql, values![who.tenant, who.user]).await?;
+    }
+    let filter = ScenarioFilter {
+        state: Some(ScenarioState::Ready),
+        project: scenario.project.clone(),
+        family: Some(scenario.family.clone()),
+    };
+    let (sql, values) = read::beside_query(who, &filter, BESIDE);
+    for row in tx.rows(sql, values).await? {
+        let id = ScenarioId::from_uuid(row.uuid(0)?);
+        if row.opt_text(1)? == scenario.project && !seen.contains(&id) {
+            return Err(StoreError::Beside(id).into());
+        }
+    }
+    Ok(())
+}
+
 async fn add(tx: &mut TenantTx, who: &View, put: Put, scenario: &NewScenario) -> Result<(), Undone> {
     // Somebody who was deleted a moment ago leaves nothing behind.
     let sql = "SELECT id FROM users WHERE tenant_id = $1 AND id = $2";
@@ -102,8 +135,8 @@ async fn add(tx: &mut TenantTx, who: &View, put: Put, scenario: &NewScenario) ->
     }
     let places = crate::sql::placeholders(5, GIVEN.len());
     let sql = format!(
-        "INSERT INTO scenarios (tenant_id, id, user_id, revision, {}, approved_at, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, {places}, CASE WHEN $21 THEN $22 END, $22, $22)",
+        "INSERT INTO scenarios (tenant_id, id, user_id, revision, {}, approved_at, created_at, updated_at, standing)
+         VALUES ($1, $2, $3, $4, {places}, CASE WHEN $21 THEN $22 END, $22, $22, $23)",
         GIVEN.join(", ")
     );
     tx.run(sql, given(who, put, scenario)).await?;
@@ -114,7 +147,7 @@ async fn replace(tx: &mut TenantTx, who: &View, put: Put, scenario: &NewScenario
     let set: Vec<String> =
         GIVEN.iter().enumerate().map(|(at, column)| format!("{column} = ${}", at + 5)).collect();
     let sql = format!(
-        "UPDATE scenarios SET revision = $4, {}, updated_at = $22,
+        "UPDATE scenarios SET revision = $4, {}, updated_at = $22, standing = $23,
              approved_at = CASE WHEN $21 THEN COALESCE(approved_at, $22) END
          WHERE tenant_id = $1 AND id = $2 AND user_id = $3",
         set.join(", ")

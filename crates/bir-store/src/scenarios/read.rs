@@ -18,10 +18,17 @@ const MAX_PART: u32 = 1_000;
 const MAX_PART_BYTES: u64 = 64 << 20;
 
 pub(crate) fn list_query(who: &View, filter: &ScenarioFilter, after: Option<Cursor>, limit: u32) -> Query {
-    let mut sql = format!(
-        "SELECT {}, substr(s.prompt, 1, {PROMPT}) FROM scenarios s WHERE s.tenant_id = $1 AND s.user_id = $2",
-        columns::SUMMARY
-    );
+    let columns = format!("{}, substr(s.prompt, 1, {PROMPT})", columns::SUMMARY);
+    filtered(&columns, who, filter, after, limit)
+}
+
+/// Ids and projects of the newest.
+pub(super) fn beside_query(who: &View, filter: &ScenarioFilter, limit: u32) -> Query {
+    filtered("s.id, s.project", who, filter, None, limit)
+}
+
+fn filtered(columns: &str, who: &View, filter: &ScenarioFilter, after: Option<Cursor>, limit: u32) -> Query {
+    let mut sql = format!("SELECT {columns} FROM scenarios s WHERE s.tenant_id = $1 AND s.user_id = $2");
     let mut values = values![who.tenant, who.user];
     if let Some(state) = filter.state {
         values.push(state.as_str().into());

@@ -120,6 +120,10 @@ impl Scenarios for SqlStore {
         executions::issue(&self.db, who, id, matched).await
     }
 
+    async fn waiting(&self, who: &View, runs: &[RunId]) -> Result<Vec<RunId>, StoreError> {
+        executions::waiting(&mut self.db.read(who.tenant).await?, who, runs).await
+    }
+
     async fn redeem(
         &self,
         who: &View,

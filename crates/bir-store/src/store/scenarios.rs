@@ -15,7 +15,7 @@ use bir_model::{EditId, RunId, ScenarioId};
 pub trait Scenarios {
     /// Keeps a calculated scenario with its steps and runs, all or nothing. None: the one whose place it takes is not there.
     ///
-    /// [`StoreError::Taken`] when one of its runs belongs to another scenario, [`StoreError::Revision`] when the one whose
+    /// [`StoreError::Taken`] when one of its runs belongs to another scenario, [`StoreError::Beside`] as [`PutAs::Beside`] says, [`StoreError::Revision`] when the one whose
     /// place it takes was changed meanwhile, [`StoreError::Refused`] when a part is too large or the owner is gone.
     async fn put_scenario(
         &self,
@@ -98,13 +98,17 @@ pub trait Scenarios {
         id: ScenarioId,
         change: &ScenarioChange,
     ) -> Result<Option<ScenarioSummary>, StoreError>;
-    /// Makes a ticket for a match. None: the scenario is not there, or is not ready.
+    /// Makes a ticket for a match; a run that has one for this scenario gets that one again, from whichever process it asks.
+    /// None: the scenario is not there, or is not ready. Tickets wait for [`crate::model::TICKET_LIFE`], of one person at
+    /// most [`crate::model::TICKETS_WAITING`]; a restart loses none.
     async fn issue_ticket(
         &self,
         who: &View,
         id: ScenarioId,
         matched: &Match,
     ) -> Result<Option<Ticket>, StoreError>;
+    /// Those of these runs, at most 500, for which a ticket waits.
+    async fn waiting(&self, who: &View, runs: &[RunId]) -> Result<Vec<RunId>, StoreError>;
     /// Books an execution under its ticket, once however often and from wherever it is told; a report without a ticket is an
     /// execution of its own each time.
     async fn redeem(

@@ -150,6 +150,7 @@ pub(crate) fn scenario(prompt: &str, runs: &[(RunId, RunRole)]) -> NewScenario {
         plan: Some(r#"{"n":1.0}"#.into()),
         level: Level::L0,
         level_reason: Some("one run".into()),
+        standing: None,
         confidence: Trust::Low,
         approved: false,
         calculated_from: 1,

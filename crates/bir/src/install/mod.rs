@@ -59,6 +59,13 @@ pub(crate) fn install(
         let mut plan = ground.with_machine(|machine| {
             bir_install::plan::plan(&ground.modules, machine, &survey, &wish, &ledger, ground.now())
         });
+        // A name that was misspelt is no reason to change anything else.
+        if plan.unknown {
+            return Err(CommandError::failed(format!(
+                "{}; nothing was changed: `{name} --dry-run` without `--server` shows the servers that there are",
+                plan.missed.join("; ")
+            )));
+        }
         plan.notes.extend(copies::notes(&plan, &ground.user));
         plan.notes.extend(git::notes(&project, &plan));
         if plan.trust.is_some() {

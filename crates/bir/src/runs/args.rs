@@ -111,13 +111,20 @@ pub(crate) fn project_of(dir: &Path) -> String {
     root.unwrap_or(&dir).to_string_lossy().into_owned()
 }
 
+/// How much of a list.
+#[derive(Args)]
+pub(crate) struct LimitArgs {
+    /// At most so many.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) limit: u32,
+}
+
 #[derive(Args)]
 pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
-    /// At most so many.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) most: LimitArgs,
     /// Print an array of runs.
     #[arg(long)]
     pub(crate) json: bool,

@@ -19,7 +19,7 @@ const PROMPT: usize = 120;
 pub(crate) async fn run(home: &Home, args: &ListArgs) -> Result<(), CommandError> {
     let query = args.filter.query()?;
     let mut client = home.swept().await?;
-    let runs = api::runs(&mut client, &query, args.limit).await?;
+    let runs = api::runs(&mut client, &query, args.most.limit).await?;
     if args.json {
         return Ok(out::json(&runs)?);
     }

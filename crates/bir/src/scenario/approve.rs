@@ -10,7 +10,7 @@ use bir_model::scenario::{ApproveAsk, View, WordError};
 
 /// Approves.
 pub(super) async fn run(home: &Home, args: &ApproveArgs) -> Result<(), CommandError> {
-    let written = find::written(&args.id)?;
+    let written = find::written(&args.of.id)?;
     let level = args.level.as_deref().map(str::parse).transpose();
     let level = level.map_err(|e: WordError| CommandError::usage(format!("--level: {e}")))?;
     let ask = ApproveAsk { level, revoke: args.revoke };

@@ -1,5 +1,6 @@
 //! The arguments of `bir match` and `bir scenario`.
 
+use crate::runs::args::LimitArgs;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -15,6 +16,14 @@ pub(crate) struct MatchArgs {
     /// Print what the hub answers.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// One scenario.
+#[derive(Args)]
+pub(crate) struct OneArgs {
+    /// The scenario (`scn_UUID`) or its run (`run_UUID`): an id, the beginning of it, or `last` for the last run.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
 }
 
 #[derive(Args)]
@@ -43,6 +52,12 @@ pub(crate) enum ScenarioCommand {
     Approve(ApproveArgs),
     /// Run it against what was recorded: no tool is called.
     Replay(ReplayArgs),
+    /// Show what executions did and saved, against what the model costs by itself.
+    Executions(ExecutionsArgs),
+    /// Write scenarios as JSON Lines: plans, wording, recorded values, changes by hand.
+    Export(ExportArgs),
+    /// Take in scenarios as `bir scenario export` wrote them; they steer only, until runs here agree.
+    Import(ImportArgs),
     /// Delete scenarios; the runs that they are calculated from stay.
     Rm(RmArgs),
 }
@@ -55,9 +70,8 @@ pub(crate) struct ListArgs {
     /// A directory of the project.
     #[arg(long, value_name = "DIR")]
     pub(crate) project: Option<PathBuf>,
-    /// At most so many.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) most: LimitArgs,
     /// Print an array of scenarios.
     #[arg(long)]
     pub(crate) json: bool,
@@ -99,9 +113,8 @@ pub(crate) struct CalcArgs {
 /// A change of a step.
 #[derive(Args)]
 pub(crate) struct ChangeArgs {
-    /// The scenario (`scn_UUID`) or its run (`run_UUID`): an id, the beginning of it, or `last` for the last run.
-    #[arg(value_name = "ID")]
-    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) of: OneArgs,
     /// The step, by its number as `show` has it.
     #[arg(long, value_name = "N")]
     pub(crate) step: u32,
@@ -148,9 +161,8 @@ pub(crate) struct EditArgs {
 
 #[derive(Args)]
 pub(crate) struct EditsArgs {
-    /// The scenario (`scn_UUID`) or its run (`run_UUID`): an id, the beginning of it, or `last` for the last run.
-    #[arg(value_name = "ID")]
-    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) of: OneArgs,
     /// Print an array of changes.
     #[arg(long)]
     pub(crate) json: bool,
@@ -158,9 +170,8 @@ pub(crate) struct EditsArgs {
 
 #[derive(Args)]
 pub(crate) struct UndoArgs {
-    /// The scenario (`scn_UUID`) or its run (`run_UUID`): an id, the beginning of it, or `last` for the last run.
-    #[arg(value_name = "ID")]
-    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) of: OneArgs,
     /// This change (`sedit_UUID`); one that took another back is taken back itself, which redoes.
     #[arg(long, value_name = "EDIT", conflicts_with = "step")]
     pub(crate) edit: Option<String>,
@@ -180,9 +191,8 @@ pub(crate) struct UndoArgs {
 
 #[derive(Args)]
 pub(crate) struct ApproveArgs {
-    /// The scenario (`scn_UUID`) or its run (`run_UUID`): an id, the beginning of it, or `last` for the last run.
-    #[arg(value_name = "ID")]
-    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) of: OneArgs,
     /// So far, in place of the level that it has: `L0` it steers, `L1` reads run, `L2` writes that are as once when
     /// done twice too, `L3` everything.
     #[arg(long, value_name = "LEVEL", value_parser = PossibleValuesParser::new(["L0", "L1", "L2", "L3"]))]
@@ -197,9 +207,8 @@ pub(crate) struct ApproveArgs {
 
 #[derive(Args)]
 pub(crate) struct ReplayArgs {
-    /// The scenario (`scn_UUID`) or its run (`run_UUID`): an id, the beginning of it, or `last` for the last run.
-    #[arg(value_name = "ID")]
-    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) of: OneArgs,
     /// For what would be asked, in quotes; without it, with the values of the recording.
     #[arg(long, value_name = "PROMPT")]
     pub(crate) prompt: Option<String>,
@@ -207,6 +216,45 @@ pub(crate) struct ReplayArgs {
     #[arg(long)]
     pub(crate) dry: bool,
     /// Print what the hub answers.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ExecutionsArgs {
+    /// The scenario (`scn_UUID`) or its run (`run_UUID`): an id, the beginning of it, or `last` for the last run. Without
+    /// one, the executions of all.
+    #[arg(value_name = "ID")]
+    pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) most: LimitArgs,
+    /// Print an object with the executions, newest first, and of one scenario what they saved.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ExportArgs {
+    /// Scenarios (`scn_UUID`) or their runs (`run_UUID`): ids, beginnings of ids, or `last` for the last run.
+    #[arg(value_name = "ID")]
+    pub(crate) ids: Vec<String>,
+    /// All that are ready.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// A file in place of stdout; it appears when it is whole.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct ImportArgs {
+    /// The file; `-` for stdin.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// A directory of the project that they are for [default: the one that they were exported from].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+    /// Print an object with the scenarios' ids.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -41,7 +41,7 @@ pub(super) fn forced(force: bool, note: Option<&str>) -> Result<(), CommandError
 
 /// Tries a change.
 pub(super) async fn check(home: &Home, args: &CheckArgs) -> Result<(), CommandError> {
-    let written = find::written(&args.change.id)?;
+    let written = find::written(&args.change.of.id)?;
     let ask = asked(&args.change, "")?;
     let mut client = home.swept().await?;
     let id = find::scenario(home, &mut client, &written).await?;
@@ -60,7 +60,7 @@ pub(super) async fn check(home: &Home, args: &CheckArgs) -> Result<(), CommandEr
 
 /// Saves a change.
 pub(super) async fn edit(home: &Home, args: &EditArgs) -> Result<(), CommandError> {
-    let written = find::written(&args.change.id)?;
+    let written = find::written(&args.change.of.id)?;
     forced(args.force, args.note.as_deref())?;
     let ask = EditAsk {
         freeze: args.freeze,

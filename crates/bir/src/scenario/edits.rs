@@ -15,7 +15,7 @@ use std::fmt::Write;
 
 /// Lists changes.
 pub(super) async fn run(home: &Home, args: &EditsArgs) -> Result<(), CommandError> {
-    let written = find::written(&args.id)?;
+    let written = find::written(&args.of.id)?;
     let mut client = home.swept().await?;
     let id = find::scenario(home, &mut client, &written).await?;
     let edits = api::edits(&mut client, id).await.map_err(|e| refusal::again(e, id))?;

@@ -110,10 +110,10 @@ pub(super) async fn scenario(
 ) -> Result<ScenarioId, CommandError> {
     match named(home, client, written).await? {
         Named::Scenario(id) => Ok(id),
-        Named::Run(run) => {
-            let answer = api::of_run(client, run).await.map_err(|e| refusal::of_run(e, run))?;
-            Ok(api::read::<OfRun>(&answer)?.scenario_id)
-        }
+        Named::Run(run) => match api::of_run(client, run).await {
+            Ok(answer) => Ok(api::read::<OfRun>(&answer)?.scenario_id),
+            Err(e) => Err(refusal::of_run(client, e, run).await),
+        },
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) async fn run(home: &Home, args: &ListArgs) -> Result<(), CommandError
     query.extend(args.state.clone().map(|state| ("state", state)));
     query.extend(args.project.as_deref().map(|dir| ("project", project_of(dir))));
     let mut client = home.swept().await?;
-    let all = api::list(&mut client, &query, args.limit).await?;
+    let all = api::list(&mut client, &query, args.most.limit).await?;
     if args.json {
         return Ok(out::json(&all)?);
     }

@@ -7,9 +7,9 @@ use super::values::{line, short};
 use super::{api, body, refusal, replay, show};
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::out::{self, paint, safe, time};
+use crate::out::{self, paint, safe, size, time};
 use crate::runs::args::project_of;
-use bir_model::scenario::{Decision, MatchAsk, MatchSaid, Nearest};
+use bir_model::scenario::{Act, Decision, MatchAsk, MatchSaid, Nearest};
 use jiff::tz::TimeZone;
 use std::fmt::Write;
 use std::path::Path;
@@ -49,11 +49,7 @@ pub(super) async fn run(home: &Home, args: &MatchArgs) -> Result<(), CommandErro
 
 /// What the hub made of a prompt.
 fn page(said: &MatchSaid, prompt: &str, width: usize) -> String {
-    let head = match said.decision {
-        Decision::Execute => paint::good("it matches, and may run"),
-        Decision::Steer => paint::warn("it matches, and the model would be told what to run"),
-        Decision::Decline => paint::bad("nothing would run"),
-    };
+    let head = head(said);
     let mut page = format!("{head}\n");
     let room = width.saturating_sub(12).max(20);
     let mut field = |name: &str, value: String| {
@@ -108,11 +104,47 @@ fn page(said: &MatchSaid, prompt: &str, width: usize) -> String {
         let _ = writeln!(
             page,
             "  {}",
-            paint::dim("would run; inputs that read a result are made of the recorded one")
+            paint::dim("at its level; inputs that read a result are made of the recorded one")
         );
         said.steps.iter().for_each(|step| page.push_str(&replay::call(step)));
     }
     page
+}
+
+/// What would happen, at the level that the scenario has and as its steps are.
+fn head(said: &MatchSaid) -> String {
+    if said.decision == Decision::Decline {
+        return paint::bad("nothing would run");
+    }
+    let steps = &said.steps;
+    let stop = steps.iter().position(|step| step.hand_over.is_some() || step.act == Act::HandOver);
+    let reached = &steps[..stop.unwrap_or(steps.len())];
+    let runs = reached.iter().filter(|step| step.act == Act::Run).count();
+    let (runs, shown) = match said.decision {
+        Decision::Execute => (runs, reached.len() - runs),
+        // What is not sure enough to run is shown, whatever the level.
+        _ => (0, reached.len()),
+    };
+    let count = |n: usize| size::count(n as u64, "step");
+    let does = match (runs, shown) {
+        (0, 0) => String::new(),
+        (runs, 0) => format!("{} would run", count(runs)),
+        (0, shown) => format!("nothing runs by itself: the model would be told of {}", count(shown)),
+        (runs, shown) => {
+            format!("{} would run, and the model would be told of {}", count(runs), count(shown))
+        }
+    };
+    let missing = said.matched.as_ref().and_then(|matched| matched.derived.as_ref());
+    let missing = missing.is_some_and(|derived| !derived.missing.is_empty());
+    match stop {
+        Some(0) => paint::warn("it matches, and the model would do the task: its first step hands over"),
+        Some(at) => paint::warn(&format!("it matches: {does}; at step {at} it hands over to the model")),
+        None if missing || does.is_empty() => paint::warn(
+            "it matches, and the model would do the task: the prompt does not say all that it needs",
+        ),
+        None if runs > 0 => paint::good(&format!("it matches: {does}")),
+        None => paint::warn(&format!("it matches, and {does}")),
+    }
 }
 
 /// Each difference from the nearest recorded prompt, and what it is.
@@ -178,7 +210,8 @@ mod tests {
                 "derived": {"params": {"city": "Oslo", "n": 2}, "missing": ["day"], "sampled": ["n"], "derived": true, "costUsd": "0"}},
             "steps": [{"stepIndex": 0, "toolName": "mcp__h__search", "input": {"city": "Oslo"}, "equal": false, "by": "native", "act": "steer"}],
             "words": {"city": "Oslo"}, "nearest": {"runId": run, "scenarioId": scenario, "prompt": "Book a room in Rome"}, "tookUs": 3});
-        let expected = "it matches, and may run
+        let expected =
+            "it matches, and the model would do the task: the prompt does not say all that it needs
   because   it differs in values alone (values)
   scenario  scn_01970000-0000-7000-8000-000000000002  Book a room in {city}␛
   level     L1, reads run, writes steer the model
@@ -189,11 +222,59 @@ mod tests {
     city = \"Oslo\"  from Oslo
     n = 2  as recorded, since the prompt does not say it
     day is missing: the prompt does not say it, or not clearly
-  would run; inputs that read a result are made of the recorded one
+  at its level; inputs that read a result are made of the recorded one
       0 mcp__h__search  is shown to the model
         → {\"city\":\"Oslo\"}
 ";
         assert_eq!(shown(said, "book a room in Oslo, please"), expected);
+    }
+
+    #[test]
+    fn the_first_line_says_what_would_happen_at_the_level() {
+        let step = |act: &str, over: bool| {
+            let over = over.then(|| json!({"stage": "input_logic", "code": "frozen", "why": "w"}));
+            json!({"stepIndex": 0, "toolName": "t", "equal": true, "by": "native", "act": act, "handOver": over})
+        };
+        let (run, steer) = (step("run", false), step("steer", false));
+        let frozen = step("hand_over", true);
+        for (decision, steps, head) in [
+            ("execute", vec![run.clone(), run.clone()], "it matches: 2 steps would run"),
+            (
+                "execute",
+                vec![run.clone(), steer.clone()],
+                "it matches: 1 step would run, and the model would be told of 1 step",
+            ),
+            (
+                "execute",
+                vec![steer.clone(), steer],
+                "it matches, and nothing runs by itself: the model would be told of 2 steps",
+            ),
+            (
+                "steer",
+                vec![run.clone()],
+                "it matches, and nothing runs by itself: the model would be told of 1 step",
+            ),
+            (
+                "execute",
+                vec![frozen.clone()],
+                "it matches, and the model would do the task: its first step hands over",
+            ),
+            (
+                "execute",
+                vec![run, frozen],
+                "it matches: 1 step would run; at step 1 it hands over to the model",
+            ),
+            (
+                "steer",
+                vec![],
+                "it matches, and the model would do the task: the prompt does not say all that it needs",
+            ),
+            ("decline", vec![], "nothing would run"),
+        ] {
+            let said = json!({"decision": decision, "code": "same", "why": "w", "steps": steps});
+            let shown = shown(said, "p");
+            assert_eq!(shown.lines().next(), Some(head));
+        }
     }
 
     #[test]

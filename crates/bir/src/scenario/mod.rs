@@ -15,9 +15,11 @@ mod approve;
 pub(crate) mod args;
 mod body;
 mod calc;
+mod carry;
 mod change;
 mod differences;
 mod edits;
+mod executions;
 mod find;
 mod list;
 mod matching;
@@ -43,6 +45,9 @@ pub(crate) fn run(args: ScenarioArgs) -> Result<(), CommandError> {
             ScenarioCommand::Calc(args) => calc::run(&home, &args).await,
             ScenarioCommand::Check(args) => change::check(&home, &args).await,
             ScenarioCommand::Edit(args) => change::edit(&home, &args).await,
+            ScenarioCommand::Export(args) => carry::export(&home, &args).await,
+            ScenarioCommand::Import(args) => carry::import(&home, &args).await,
+            ScenarioCommand::Executions(args) => executions::run(&home, &args).await,
             ScenarioCommand::Edits(args) => edits::run(&home, &args).await,
             ScenarioCommand::Undo(args) => undo::run(&home, &args).await,
             ScenarioCommand::Approve(args) => approve::run(&home, &args).await,

@@ -2,9 +2,10 @@
 
 use super::report;
 use crate::error::CommandError;
+use crate::runs::api;
 use bir_model::scenario::EditReport;
 use bir_model::{RunId, ScenarioId};
-use bir_record::hub::{HubError, Problem};
+use bir_record::hub::{HubClient, HubError, Problem};
 use serde::Deserialize;
 
 /// The member of a problem that holds a report.
@@ -57,10 +58,17 @@ pub(super) fn said(e: HubError) -> CommandError {
     }
 }
 
-/// The same, where `404` means that a run has no scenario.
-pub(super) fn of_run(e: HubError, run: RunId) -> CommandError {
+/// The same, where `404` means that a run has no scenario: one without a prompt never gets one.
+pub(super) async fn of_run(client: &mut HubClient, e: HubError, run: RunId) -> CommandError {
     if e.status() != Some(404) {
         return said(e);
+    }
+    let asked = |run: &serde_json::Value| run["input"].as_str().is_some_and(|input| !input.trim().is_empty());
+    if api::head(client, run).await.is_ok_and(|run| !asked(&run)) {
+        return CommandError::failed(format!(
+            "{run} has no prompt, as every run that a proxy saw alone (`bir demo` makes such a one), and a scenario needs one; `bir scenario \
+             list` shows those that are there, and `bir install` sets up what records prompts"
+        ));
     }
     CommandError::failed(format!(
         "the hub has no scenario of {run}; `bir scenario calc {run}` calculates one, and `bir runs list` shows the runs that are there"

@@ -1,21 +1,23 @@
 //! `bir scenario replay --dry`: the scenario against what was recorded. No tool is called.
 
 use super::args::ReplayArgs;
-use super::values::{line, short};
+use super::values::{at, line, short};
 use super::{api, find, refusal};
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::out::{self, paint, safe, size, time};
-use bir_model::scenario::{Act, Derived, HandOver, ReplayAsk, Replayed, ReplayedStep, Source};
+use bir_model::scenario::{Act, Derived, HandOver, MadeFrom, ReplayAsk, Replayed, ReplayedStep, Source};
 use jiff::tz::TimeZone;
 use std::fmt::Write;
 
 /// Columns of a value.
 const VALUE: usize = 60;
+/// Columns of the way to a value.
+const PATH: usize = 32;
 
 /// Replays.
 pub(super) async fn run(home: &Home, args: &ReplayArgs) -> Result<(), CommandError> {
-    let written = find::written(&args.id)?;
+    let written = find::written(&args.of.id)?;
     if !args.dry {
         return Err(CommandError::usage(
             "give --dry: it runs the scenario against what was recorded; against the servers themselves nothing is run yet",
@@ -54,6 +56,18 @@ fn page(replayed: &Replayed, recorded: bool, width: usize) -> String {
     let mut page = parameters(&replayed.derived, width);
     for step in &replayed.steps {
         page.push_str(&block(step, recorded));
+    }
+    let recorded = |step: &ReplayedStep| {
+        step.from
+            .iter()
+            .any(|of| matches!(of.origin, MadeFrom::RecordedResult | MadeFrom::Mixed | MadeFrom::ByHand))
+    };
+    if replayed.steps.iter().any(recorded) {
+        let _ = writeln!(
+            page,
+            "{}",
+            paint::dim("values from a recorded result are the recording's; live, each call gives its own")
+        );
     }
     let last = match &replayed.hand_over {
         None if replayed.whole => paint::good(&counted(&replayed.steps)),
@@ -105,6 +119,7 @@ fn block(step: &ReplayedStep, recorded: bool) -> String {
     if let Some(input) = &step.input {
         let _ = writeln!(page, "      {} {}", paint::dim("→"), short(input, 2 * VALUE));
     }
+    page.push_str(&made(step));
     for differs in &step.differs {
         let value = |value: &Option<serde_json::Value>| {
             value.as_ref().map_or("nothing".into(), |value| short(value, VALUE))
@@ -119,6 +134,35 @@ fn block(step: &ReplayedStep, recorded: bool) -> String {
     }
     if let Some(over) = &step.hand_over {
         let _ = writeln!(page, "      {}", paint::warn(&handed(over)));
+    }
+    page
+}
+
+/// Where each value of an input is from.
+fn made(step: &ReplayedStep) -> String {
+    let mut page = String::new();
+    let Some(input) = &step.input else { return page };
+    let widest = step.from.iter().map(|of| console::measure_text_width(&safe::line(&of.path))).max();
+    let widest = widest.unwrap_or_default().min(PATH);
+    for of in &step.from {
+        let from = match of.origin {
+            MadeFrom::Prompt => "the prompt",
+            MadeFrom::RecordedPrompt => "as recorded, the prompt does not say it",
+            MadeFrom::RecordedResult => "a recorded result",
+            MadeFrom::Constant => "a constant",
+            MadeFrom::Clock => "the clock",
+            MadeFrom::Mixed => "several, a recorded result may be among them",
+            MadeFrom::ByHand => "a body that was changed by hand, given recorded results",
+        };
+        // What says no more than the first words is left out.
+        let more =
+            of.source.as_deref().filter(|source| of.origin != MadeFrom::Constant && !source.is_empty());
+        let more = more.map(|source| format!(": {}", line(source, VALUE))).unwrap_or_default();
+        let path = if of.path.is_empty() { "the whole".into() } else { safe::line(&of.path).into_owned() };
+        let path = console::pad_str(&path, widest, console::Alignment::Left, Some("…"));
+        let value = at(input, &of.path).filter(|_| !of.path.is_empty());
+        let value = value.map(|value| format!(" = {}", short(value, VALUE))).unwrap_or_default();
+        let _ = writeln!(page, "      {path}{value}  {} {from}{more}", paint::dim("←"));
     }
     page
 }
@@ -177,7 +221,9 @@ mod tests {
     fn what_would_run_is_shown_with_its_inputs_and_where_it_stops() {
         let replayed = json!({"derived": {"params": {"city": "Oslo\u{1b}", "n": 2}, "missing": ["day"], "sampled": ["n"], "derived": true,
                 "costUsd": "0"}, "whole": false, "steps": [
-            {"stepIndex": 0, "toolName": "mcp__h__search", "input": {"city": "Oslo"}, "equal": false, "by": "native", "act": "run",
+            {"stepIndex": 0, "toolName": "mcp__h__search", "input": {"city": "Oslo", "id": 7}, "equal": false, "by": "native", "act": "run",
+                "from": [{"path": "city", "origin": "prompt", "source": "parameter city"},
+                    {"path": "id", "origin": "recorded_result", "source": "`id` of the result of step 0"}],
                 "differs": [{"path": "city", "recorded": "Rome", "made": "Oslo"}]},
             {"stepIndex": 1, "toolName": "mcp__h__book", "equal": true, "by": "sandbox", "act": "hand_over",
                 "handOver": {"stepIndex": 1, "stage": "input_logic", "code": "frozen", "why": "it is frozen"}}],
@@ -186,10 +232,13 @@ mod tests {
   n = 2  as recorded
   day is missing: the prompt does not say it
     0 mcp__h__search  runs  other than recorded
-      → {\"city\":\"Oslo\"}
+      → {\"city\":\"Oslo\",\"id\":7}
+      city = \"Oslo\"  ← the prompt: parameter city
+      id   = 7  ← a recorded result: `id` of the result of step 0
       city: recorded \"Rome\", now \"Oslo\"
     1 mcp__h__book  hands over  as recorded  edited by hand
       it hands over to the model at step 1: it is frozen (frozen)
+values from a recorded result are the recording's; live, each call gives its own
 it hands over to the model before its first step: the day is missing (missing_target)
 ";
         assert_eq!(shown(replayed.clone(), false), expected);

@@ -34,7 +34,10 @@ pub(super) async fn run(home: &Home, args: &ShowArgs) -> Result<(), CommandError
             let answer = api::scenario(&mut client, id).await;
             answer.map_err(|e| refusal::of_scenario(e, id, None))?
         }
-        Named::Run(run) => api::of_run(&mut client, run).await.map_err(|e| refusal::of_run(e, run))?,
+        Named::Run(run) => match api::of_run(&mut client, run).await {
+            Ok(answer) => answer,
+            Err(e) => return Err(refusal::of_run(&mut client, e, run).await),
+        },
     };
     if args.json && args.step.is_none() {
         return api::print(&answer.body);

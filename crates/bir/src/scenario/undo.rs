@@ -34,7 +34,7 @@ fn which(args: &UndoArgs) -> Result<Which, CommandError> {
 
 /// Takes back a change.
 pub(super) async fn run(home: &Home, args: &UndoArgs) -> Result<(), CommandError> {
-    let written = find::written(&args.id)?;
+    let written = find::written(&args.of.id)?;
     let which = which(args)?;
     change::forced(args.force, args.note.as_deref())?;
     let mut client = home.swept().await?;

@@ -57,6 +57,7 @@ pub(super) async fn anew(state: &State, who: &View, id: ScenarioId, discard: boo
                 plan: None,
                 level: Level::L0,
                 level_reason: None,
+                standing: None,
                 confidence: Trust::None,
                 approved: false,
                 calculated_from: 0,

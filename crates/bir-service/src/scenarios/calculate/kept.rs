@@ -21,12 +21,13 @@ pub(super) fn kept(
     runs: Vec<(RunId, RunRole)>,
 ) -> Result<NewScenario, StoreError> {
     let mut stored = calculated.stored.clone();
-    let standing = before.map_or(calculated.standing, |(_, standing)| standing);
-    (stored.level, stored.level_reason) = (standing.level, standing.reason().to_owned());
-    let (plan, steps) = take_apart(&stored)?;
+    let mut standing = before.map_or(calculated.standing, |(_, standing)| standing);
     // What was approved was approved for the writes that it makes.
     let approved =
         before.is_some_and(|(whole, _)| whole.row().approved_at.is_some() && same_writes(whole, calculated));
+    standing.unapproved = approved.then(|| standing.unapproved.unwrap_or(standing.level));
+    (stored.level, stored.level_reason) = (standing.level, standing.reason().to_owned());
+    let (plan, steps) = take_apart(&stored)?;
     let row = before.map(|(whole, _)| whole.row());
     Ok(NewScenario {
         source_run: row.map_or(Some(first.run), |row| row.source_run.or(Some(first.run))),
@@ -39,6 +40,7 @@ pub(super) fn kept(
         reason: None,
         level: standing.level,
         level_reason: Some(stored.level_reason.clone()),
+        standing: Some(super::super::standing::text(&standing)?),
         confidence: trust(stored.confidence()),
         calculated_from: count(calculated.agreeing.len()),
         plan: Some(plan),
@@ -128,6 +130,7 @@ pub(super) async fn unusable(
         plan: None,
         level: Level::L0,
         level_reason: None,
+        standing: None,
         confidence: Trust::None,
         approved: false,
         calculated_from: 0,

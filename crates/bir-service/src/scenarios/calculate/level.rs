@@ -1,14 +1,15 @@
 //! How far a scenario runs by itself after a calculation, and what takes that away.
 
 use super::super::executions::demotes;
-use super::super::load::{Whole, standing};
+use super::super::load::Whole;
+use super::super::standing;
 use super::count;
 use crate::state::State;
 use bir_calc::calculate::Calculated;
 use bir_calc::level::{Event, Standing};
 use bir_model::{RunId, ScenarioId};
 use bir_store::StoreError;
-use bir_store::model::{Page, ScenarioChange, ScenarioRun, ScenarioSummary, View};
+use bir_store::model::{Page, ScenarioRun, ScenarioSummary, View};
 
 /// Executions that are looked at for when a level was last taken away.
 const TOLD: u32 = 100;
@@ -33,7 +34,9 @@ pub(super) async fn stands(
     let fresh = runs.iter().filter(|run| calculated.agreeing.contains(&run.run) && run.started_at > since);
     let agreeing = count(fresh.count() + usize::from(new.is_some()));
     let same = whole.stored.as_ref().is_some_and(|stored| stored.plan.steps == calculated.stored.plan.steps);
-    let before = standing(whole.row(), agreeing.saturating_sub(u32::from(new.is_some())));
+    // Changes by hand that there were are given up by whoever calculates anew.
+    let before = standing::of(whole.row(), agreeing.saturating_sub(u32::from(new.is_some())));
+    let before = before.after(Event::Restored);
     Ok(match (same, new) {
         (true, Some(_)) => before.after(Event::RunAgreed),
         (true, None) => before,
@@ -49,17 +52,11 @@ pub(crate) async fn demote(
     event: Event,
     why: &str,
 ) -> Result<(), StoreError> {
-    let after = standing(row, 0).after(event);
-    if after.level >= row.level {
+    let Some((now, after)) = standing::happened(state, who, row.id, event, Some(why)).await? else {
         return Ok(());
-    }
-    let reason = format!("{why}; {}", after.reason());
-    let change = ScenarioChange {
-        level: Some((after.level, Some(reason))),
-        only_from: Some(row.level),
-        approved: None,
     };
-    state.store.change_scenario(who, row.id, &change).await?;
-    tracing::warn!(target: "scenarios", scenario = %row.id, from = %row.level, to = %after.level, why, "a level was taken away");
+    if after.level < row.level {
+        tracing::warn!(target: "scenarios", scenario = %row.id, from = %row.level, to = %now.level, why, "a level was taken away");
+    }
     Ok(())
 }

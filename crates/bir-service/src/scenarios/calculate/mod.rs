@@ -27,7 +27,7 @@ use bir_model::record::EndReason;
 use bir_model::scenario::ScenarioState;
 use bir_model::{RunId, ScenarioId};
 use bir_store::StoreError;
-use bir_store::model::{Page, PutAs, RunRole, RunSummary, ScenarioFilter, View};
+use bir_store::model::{BESIDE, Page, PutAs, RunRole, RunSummary, ScenarioFilter, View};
 use kept::{kept, put, start_of, unusable};
 use level::stands;
 use read::{Read, read, runs_of};
@@ -35,7 +35,7 @@ use std::collections::HashSet;
 use std::time::Instant;
 
 /// Scenarios of the same family that a run is tried with.
-const RELATED: u32 = 8;
+const RELATED: u32 = BESIDE;
 /// A scenario that is changed meanwhile is calculated again, so often.
 const TRIES: u32 = 3;
 
@@ -44,6 +44,8 @@ const TRIES: u32 = 3;
 pub(crate) enum Fault {
     /// It may work later.
     Later(String),
+    /// Another scenario of the same calls was made meanwhile.
+    Beside(ScenarioId),
     /// The caller is told.
     Problem(Problem),
 }
@@ -52,6 +54,7 @@ impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unavailable(why) => Self::Later(why),
+            StoreError::Beside(id) => Self::Beside(id),
             other => Self::Problem(other.into()),
         }
     }
@@ -68,6 +71,7 @@ impl From<Fault> for Problem {
         match fault {
             Fault::Problem(problem) => problem,
             Fault::Later(why) => StoreError::Unavailable(why).into(),
+            Fault::Beside(id) => StoreError::Beside(id).into(),
         }
     }
 }
@@ -167,7 +171,9 @@ async fn fresh(state: &State, who: &View, run: RunId) -> Result<Done, Fault> {
     };
     let page = Page { limit: RELATED, cursor: None };
     let related = state.store.scenarios(who, &filter, &page).await?;
+    let mut seen = Vec::new();
     for row in related.scenarios.iter().filter(|row| row.project == new.project) {
+        seen.push(row.id);
         if let Some(id) = joined(state, who, row.id, &new).await? {
             return Ok(Done::Ready(id));
         }
@@ -180,7 +186,19 @@ async fn fresh(state: &State, who: &View, run: RunId) -> Result<Done, Fault> {
         }
     };
     let scenario = kept(&calculated, &new, None, vec![(run, RunRole::Source)])?;
-    put(state, who, &scenario, PutAs::New).await
+    // Another replica may have made the scenario of this task meanwhile; then the run is tried with that one.
+    for _ in 0..RELATED {
+        match put(state, who, &scenario, PutAs::Beside { seen: seen.clone() }).await {
+            Err(Fault::Beside(id)) => {
+                seen.push(id);
+                if let Some(id) = joined(state, who, id, &new).await? {
+                    return Ok(Done::Ready(id));
+                }
+            }
+            done => return done,
+        }
+    }
+    Err(Fault::Later("scenarios of the same calls are made all the time".into()))
 }
 
 /// Tries a run with a scenario that calls the same. None: it is another task.
@@ -200,7 +218,8 @@ async fn joined(
             }
         }
         if recorded.is_empty() {
-            return Ok(None);
+            // It was imported, or its runs are deleted: then it is asked whether it would have done the same.
+            return foretold(state, who, &whole, new).await;
         }
         let before: HashSet<RunId> = recorded.iter().map(|run| run.run).collect();
         let first = recorded[0].clone();
@@ -234,6 +253,23 @@ async fn joined(
         }
     }
     Err(Fault::Later("the scenario is changed all the time".into()))
+}
+
+/// Whether a scenario without runs would have done what the model did; then the run belongs to it.
+async fn foretold(
+    state: &State,
+    who: &View,
+    whole: &load::Whole,
+    new: &Recorded,
+) -> Result<Option<ScenarioId>, Fault> {
+    let Some(stored) = whole.stored.clone() else { return Ok(None) };
+    let run = new.clone();
+    let foretold = logic::with(state, stored, move |stored, logic| predict(stored, &run, logic)).await?;
+    if foretold != Prediction::True {
+        return Ok(None);
+    }
+    let added = state.store.add_scenario_run(who, whole.id(), new.run, RunRole::Example).await?;
+    Ok(added.then_some(whole.id()))
 }
 
 /// A run in which the model did by itself what a scenario would have done.

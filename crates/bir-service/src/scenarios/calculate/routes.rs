@@ -58,13 +58,13 @@ pub(crate) async fn run(
 /// Why a run is none that is calculated.
 fn unfit(run: &RunSummary) -> &'static str {
     if run.ended_at.is_none() {
-        "the run goes on; it is calculated when it has ended"
+        "the run goes on; it is calculated when it has ended, or ask again then"
     } else if run.lossy || run.end_reason == Some(EndReason::Abandoned) {
-        "something of the run was lost, and nothing is concluded from what is left"
+        "something of the run was lost, and nothing is concluded from what is left; calculate another run of the task"
     } else if run.calls == 0 {
-        "the run made no call, so there is nothing to run again"
+        "the run made no call, so there is nothing to run again; calculate a run that calls a tool"
     } else {
-        "the run has no prompt, so no other prompt can ask for the same"
+        "the run has no prompt, as one that a proxy saw alone, so no other prompt can ask for the same; calculate a bound run (`bir install` sets the hooks up that tell the prompt) or an imported one"
     }
 }
 
