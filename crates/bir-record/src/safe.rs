@@ -3,7 +3,9 @@
 
 use crate::Zone;
 use bir_model::control::Join;
-use bir_model::record::{FinalAnswer, Finish, Leg, Lost, Record, RunStart, Step};
+use crate::tools::SafeTools;
+use bir_model::RunId;
+use bir_model::record::{FinalAnswer, Finish, Leg, Lost, Record, RunStart, Step, ToolsSeen};
 
 /// A value of a message as it stood on the wire, as far as it was kept. It has no way to a disk.
 #[derive(Clone, Copy)]
@@ -169,6 +171,13 @@ impl SafeRecord {
     #[must_use]
     pub fn lost(lost: Lost) -> Self {
         Self(Record::Lost(lost))
+    }
+
+    /// Tools of a server; `whole`: the set itself, else its name alone.
+    #[must_use]
+    pub fn tools(run_id: RunId, server: String, tools: &SafeTools, at: u64, whole: bool) -> Self {
+        let set = whole.then(|| tools.set().clone());
+        Self(Record::Tools(ToolsSeen { run_id, server, hash: tools.hash().to_owned(), at, set }))
     }
 
     /// The record.

@@ -52,6 +52,9 @@ impl Tap for Told {
             }
             Event::Cancelled { call, .. } => format!("{} cancelled", call.0),
             Event::ToolsAsked { .. } => return,
+            Event::ToolsListed { params, result, .. } => {
+                format!("tools {} {}", params.map_or("-".into(), text), text(result.head))
+            }
             Event::Lost { call, .. } => format!("{} lost", call.0),
         };
         self.0.send(line).unwrap();
@@ -311,4 +314,22 @@ fn the_host_is_named_by_its_opening_or_by_its_call() {
             "connected legacy {}",
         ]
     );
+}
+
+#[test]
+fn lists_of_tools_are_told_with_the_place_that_was_asked_for() {
+    let mut wire = Wire::new();
+    wire.host(r#"{"method":"tools/list","id":1}"#);
+    wire.host(r#"{"method":"tools/list","params":{"cursor":"b"},"id":2}"#);
+    let long = "x".repeat(17 << 10);
+    wire.host(&format!(r#"{{"method":"tools/list","params":{{"cursor":"{long}"}},"id":3}}"#));
+    wire.host(r#"{"method":"tools/list","params":{},"id":4}"#);
+    wire.upstream(r#"{"id":2,"result":{"tools":[2]}}"#);
+    wire.upstream(r#"{"id":1,"result":{"tools":[1],"nextCursor":"b"}}"#);
+    wire.upstream(r#"{"id":3,"result":{}}"#);
+    wire.upstream(r#"{"id":4,"error":{"code":-32603,"message":"m"}}"#);
+    wire.upstream(r#"{"id":4,"result":{"tools":[]}}"#);
+    let told =
+        [r#"tools {"cursor":"b"} {"tools":[2]}"#, r#"tools - {"tools":[1],"nextCursor":"b"}"#, "tools - {}"];
+    assert_eq!(wire.told(), told);
 }
