@@ -173,11 +173,17 @@ impl SafeRecord {
         Self(Record::Lost(lost))
     }
 
-    /// Tools of a server; `whole`: the set itself, else its name alone.
+    /// Tools of a server.
     #[must_use]
-    pub fn tools(run_id: RunId, server: String, tools: &SafeTools, at: u64, whole: bool) -> Self {
-        let set = whole.then(|| tools.set().clone());
-        Self(Record::Tools(ToolsSeen { run_id, server, hash: tools.hash().to_owned(), at, set }))
+    pub fn tools(run_id: RunId, server: String, tools: SafeTools, at: u64) -> Self {
+        let (set, hash) = tools.into_parts();
+        Self(Record::Tools(ToolsSeen { run_id, server, hash, at, set: Some(set) }))
+    }
+
+    /// The name of tools that are said elsewhere.
+    #[must_use]
+    pub fn tools_named(run_id: RunId, server: String, hash: String, at: u64) -> Self {
+        Self(Record::Tools(ToolsSeen { run_id, server, hash, at, set: None }))
     }
 
     /// The record.

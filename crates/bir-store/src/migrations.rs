@@ -11,10 +11,12 @@ type Migration = (i64, &'static str);
 pub(crate) const SQLITE: &[Migration] = &[
     (1, include_str!("../migrations/sqlite/0001_first.sql")),
     (2, include_str!("../migrations/sqlite/0002_scenarios.sql")),
+    (3, include_str!("../migrations/sqlite/0003_tools.sql")),
 ];
 pub(crate) const POSTGRES: &[Migration] = &[
     (1, include_str!("../migrations/postgres/0001_first.sql")),
     (2, include_str!("../migrations/postgres/0002_scenarios.sql")),
+    (3, include_str!("../migrations/postgres/0003_tools.sql")),
 ];
 
 /// The newest version of a list.
@@ -99,10 +101,11 @@ mod tests {
     const NEXT: &[Migration] = &[
         SQLITE[0],
         SQLITE[1],
-        (3, "ALTER TABLE runs ADD COLUMN note TEXT; CREATE TABLE notes (id INTEGER) STRICT"),
+        SQLITE[2],
+        (4, "ALTER TABLE runs ADD COLUMN note TEXT; CREATE TABLE notes (id INTEGER) STRICT"),
     ];
     const BROKEN: &[Migration] =
-        &[SQLITE[0], SQLITE[1], (3, "CREATE TABLE half (id INTEGER) STRICT; CREATE TABLE runs (id INTEGER)")];
+        &[SQLITE[0], SQLITE[1], SQLITE[2], (4, "CREATE TABLE half (id INTEGER) STRICT; CREATE TABLE runs (id INTEGER)")];
 
     #[tokio::test]
     async fn an_older_schema_is_brought_forward_at_once_and_a_newer_one_is_refused() {
@@ -116,7 +119,7 @@ mod tests {
         db.execute("SELECT note FROM runs").await.unwrap();
         sqlite(&mut db, "here", NEXT).await.unwrap();
         let error = sqlite(&mut db, "here", SQLITE).await.unwrap_err();
-        assert!(matches!(error, StoreError::Newer { found: 3, known: 2, .. }), "{error}");
+        assert!(matches!(error, StoreError::Newer { found: 4, known: 3, .. }), "{error}");
         assert!(error.to_string().contains("newer bir"), "{error}");
     }
 

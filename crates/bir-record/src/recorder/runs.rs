@@ -328,7 +328,12 @@ impl Runs {
         run.tools = Some(tools.hash().to_owned());
         let whole = self.written_tools.as_deref() != Some(tools.hash());
         self.written_tools.clone_from(&run.tools);
-        keep.append(SafeRecord::tools(run.id, self.server.clone(), tools, at.epoch_ms, whole));
+        let (server, at) = (self.server.clone(), at.epoch_ms);
+        keep.append(if whole {
+            SafeRecord::tools(run.id, server, (**tools).clone(), at)
+        } else {
+            SafeRecord::tools_named(run.id, server, tools.hash().to_owned(), at)
+        });
     }
 
     /// Writes what was lost into the run, once there is one.

@@ -61,6 +61,19 @@ impl SafeTools {
         kept.done()
     }
 
+    /// A set that was a [`SafeTools`] before it went through a file of ours, where nothing else gets into it.
+    #[must_use]
+    pub fn read_back(set: ToolSet) -> Self {
+        let hash = hash(&set);
+        Self { set, hash }
+    }
+
+    /// The tools, and the hash.
+    #[must_use]
+    pub fn into_parts(self) -> (ToolSet, String) {
+        (self.set, self.hash)
+    }
+
     /// The tools.
     #[must_use]
     pub fn set(&self) -> &ToolSet {
