@@ -107,7 +107,9 @@ mod tests {
     #[test]
     fn order_and_white_space_do_not_count_and_everything_else_does() {
         let read = |text: &str| serde_json::from_str::<ToolSet>(text).unwrap().canonical();
-        let one = read(r#"{"tools":[{"name":"a","inputSchema":{"type":"object","properties":{"x":{"enum":[2,1]},"b":{}}}}]}"#);
+        let one = read(
+            r#"{"tools":[{"name":"a","inputSchema":{"type":"object","properties":{"x":{"enum":[2,1]},"b":{}}}}]}"#,
+        );
         let same = read(
             r#"{ "tools":[{"inputSchema":{"properties":{"b":{}, "x":{"enum":[2,1]}},"type":"object"},"name":"a"}], "new": 1}"#,
         );

@@ -363,7 +363,9 @@ mod tests {
         let flags = [None, Some(false), Some(true)];
         for tool in ["get_order", "order_pizza", "delete_file", "frobnicate", "check_in"] {
             let alone = effect(tool, None, false);
-            for (a, b, c) in flags.iter().flat_map(|a| flags.iter().flat_map(move |b| flags.map(|c| (a, b, c)))) {
+            for (a, b, c) in
+                flags.iter().flat_map(|a| flags.iter().flat_map(move |b| flags.map(|c| (a, b, c))))
+            {
                 let mut hints = serde_json::Map::new();
                 for (name, value) in [("readOnlyHint", a), ("destructiveHint", b), ("idempotentHint", &c)] {
                     value.map(|value| hints.insert(name.into(), value.into()));
@@ -383,13 +385,13 @@ mod tests {
             judge(server, tool, hints.as_ref(), trusted).why.to_string()
         };
         assert_eq!(why(None, "get_order", None, false), "its name says `get`");
-        assert_eq!(why(None, "order_pizza", None, false), "its name says `order`, which may change something");
+        assert_eq!(
+            why(None, "order_pizza", None, false),
+            "its name says `order`, which may change something"
+        );
         assert_eq!(why(None, "frob", None, false), "nothing says that it only reads");
         let writes = json!({"readOnlyHint": false});
-        assert_eq!(
-            why(None, "get_x", Some(writes), false),
-            "its server says that it does not only read"
-        );
+        assert_eq!(why(None, "get_x", Some(writes), false), "its server says that it does not only read");
         let destroys = json!({"destructiveHint": true});
         assert_eq!(why(None, "get_x", Some(destroys), false), "its server says that it may destroy");
         assert_eq!(

@@ -2,9 +2,9 @@
 //! [`SafeRecord`], the only thing that the spool takes, is made of redacted parts alone.
 
 use crate::Zone;
-use bir_model::control::Join;
 use crate::tools::SafeTools;
 use bir_model::RunId;
+use bir_model::control::Join;
 use bir_model::record::{FinalAnswer, Finish, Leg, Lost, Record, RunStart, Step, ToolsSeen};
 
 /// A value of a message as it stood on the wire, as far as it was kept. It has no way to a disk.

@@ -90,15 +90,20 @@ fn what_is_beyond_the_limits_is_left_out_and_says_so() {
     for _ in 0..60 {
         deep = json!({"items": deep});
     }
-    let set = read(&redactor, &json!({"tools": [
-        {"name": "long", "inputSchema": long}, {"name": "deep", "inputSchema": deep}, {"name": "x".repeat(300)},
-        {"name": "none", "inputSchema": [1]}, {"title": "nameless"}, {"name": 7}, "no tool", null,
-    ]}));
-    let told: Vec<_> = set.set().tools.iter().map(|t| (t.name.as_str(), t.input_schema.is_some(), t.left_out)).collect();
+    let set = read(
+        &redactor,
+        &json!({"tools": [
+            {"name": "long", "inputSchema": long}, {"name": "deep", "inputSchema": deep}, {"name": "x".repeat(300)},
+            {"name": "none", "inputSchema": [1]}, {"title": "nameless"}, {"name": 7}, "no tool", null,
+        ]}),
+    );
+    let told: Vec<_> =
+        set.set().tools.iter().map(|t| (t.name.as_str(), t.input_schema.is_some(), t.left_out)).collect();
     assert_eq!(told, [("deep", false, true), ("long", false, true), ("none", false, true)]);
     assert_eq!(set.set().left_out, 5);
 
-    let many = json!({"tools": (0..MOST_TOOLS + 7).map(|n| json!({"name": format!("t{n}")})).collect::<Vec<_>>()});
+    let many =
+        json!({"tools": (0..MOST_TOOLS + 7).map(|n| json!({"name": format!("t{n}")})).collect::<Vec<_>>()});
     let set = read(&redactor, &many);
     assert_eq!((set.set().tools.len(), set.set().left_out), (MOST_TOOLS, 7));
 
@@ -130,7 +135,11 @@ fn pages_go_on_begin_anew_and_may_be_cut() {
     let mut listing = Listing::default();
     listing.add(Some(b"{\"_meta\":{}}"), br#"{"nextCursor":"1","tools":[{"name":"b"},{"name":"a"}]}"#, true);
     assert_eq!(names(&listing), ("a b".into(), 1));
-    listing.add(Some(b"{\"cursor\":\"1\"}"), br#"{"tools":[{"name":"c"},{"name":"a"}],"nextCursor":null}"#, true);
+    listing.add(
+        Some(b"{\"cursor\":\"1\"}"),
+        br#"{"tools":[{"name":"c"},{"name":"a"}],"nextCursor":null}"#,
+        true,
+    );
     assert_eq!(names(&listing), ("a b c".into(), 0));
     listing.add(Some(b"no json"), br#"{"tools":[{"name":"d"},{"name":"e"},{"nam"#, false);
     assert_eq!(names(&listing), ("d e".into(), 1));
@@ -145,8 +154,23 @@ fn pages_go_on_begin_anew_and_may_be_cut() {
 
 fn any_json() -> impl Strategy<Value = Value> {
     let words = prop::sample::select(vec![
-        "properties", "items", "enum", "default", "type", "required", "anyOf", "$defs", "name", "password", "token",
-        "not", "const", "x", "inputSchema", "pattern", "dependentRequired",
+        "properties",
+        "items",
+        "enum",
+        "default",
+        "type",
+        "required",
+        "anyOf",
+        "$defs",
+        "name",
+        "password",
+        "token",
+        "not",
+        "const",
+        "x",
+        "inputSchema",
+        "pattern",
+        "dependentRequired",
     ]);
     let leaf = prop_oneof![
         Just(Value::Null),

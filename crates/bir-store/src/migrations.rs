@@ -104,8 +104,12 @@ mod tests {
         SQLITE[2],
         (4, "ALTER TABLE runs ADD COLUMN note TEXT; CREATE TABLE notes (id INTEGER) STRICT"),
     ];
-    const BROKEN: &[Migration] =
-        &[SQLITE[0], SQLITE[1], SQLITE[2], (4, "CREATE TABLE half (id INTEGER) STRICT; CREATE TABLE runs (id INTEGER)")];
+    const BROKEN: &[Migration] = &[
+        SQLITE[0],
+        SQLITE[1],
+        SQLITE[2],
+        (4, "CREATE TABLE half (id INTEGER) STRICT; CREATE TABLE runs (id INTEGER)"),
+    ];
 
     #[tokio::test]
     async fn an_older_schema_is_brought_forward_at_once_and_a_newer_one_is_refused() {

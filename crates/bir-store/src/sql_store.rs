@@ -8,7 +8,9 @@ use crate::model::{
 };
 use crate::sql::Db;
 use crate::writer::Writer;
-use crate::{People, Recordings, Store, StoreError, amend, append, people, remove, runs, search, tokens, toolsets};
+use crate::{
+    People, Recordings, Store, StoreError, amend, append, people, remove, runs, search, tokens, toolsets,
+};
 use async_trait::async_trait;
 use bir_model::record::{Record, Step, ToolsSeen};
 use bir_model::tools::ToolSet;

@@ -32,7 +32,8 @@ pub(crate) async fn note(tx: &mut TenantTx, who: &View, seen: &ToolsSeen) -> Res
         let sql = "INSERT INTO tool_sets (tenant_id, user_id, hash, tools) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
         tx.run(sql, values![tenant, user, &seen.hash, set.canonical()]).await?;
     }
-    let sql = "INSERT INTO run_tools (tenant_id, run_id, server, hash, user_id, at) VALUES ($1, $2, $3, $4, $5, $6)
+    let sql =
+        "INSERT INTO run_tools (tenant_id, run_id, server, hash, user_id, at) VALUES ($1, $2, $3, $4, $5, $6)
                ON CONFLICT DO NOTHING";
     let new = tx.run(sql, values![tenant, seen.run_id, &seen.server, &seen.hash, user, seen.at]).await?;
     Ok(if new > 0 { Noted::New } else { Noted::Known })
@@ -83,7 +84,8 @@ pub(crate) async fn sets(
 /// Deletes what these runs name, and the sets that no run names any more. `list` are the placeholders of the runs in `these`,
 /// whose first value is the tenant.
 pub(crate) async fn part(tx: &mut TenantTx, list: &str, these: &[Value]) -> Result<(), StoreError> {
-    let sql = format!("SELECT DISTINCT user_id, hash FROM run_tools WHERE tenant_id = $1 AND run_id IN ({list})");
+    let sql =
+        format!("SELECT DISTINCT user_id, hash FROM run_tools WHERE tenant_id = $1 AND run_id IN ({list})");
     let mut named = Vec::new();
     for row in tx.rows(sql, these.to_vec()).await? {
         named.push((row.uuid(0)?, row.text(1)?));

@@ -34,7 +34,8 @@ async fn all(store: Arc<dyn Store>) {
         ["unknown_run", "booked", "booked", "duplicate", "booked", "booked", "booked", "booked", "booked"]
     );
     let seen = store.tools_of_run(&ada, one).await.unwrap();
-    let told: Vec<_> = seen.iter().map(|t| (&*t.server, t.at, t.set.as_ref().map(|s| &*s.tools[0].name))).collect();
+    let told: Vec<_> =
+        seen.iter().map(|t| (&*t.server, t.at, t.set.as_ref().map(|s| &*s.tools[0].name))).collect();
     assert_eq!(told, [("s", 60, Some("a")), ("other\0", 65, Some("a")), ("s", 70, Some("ab"))]);
     let Record::Tools(whole) = &records[2] else { panic!() };
     assert_eq!(seen[0], *whole);
@@ -65,10 +66,13 @@ async fn all(store: Arc<dyn Store>) {
     // A set goes with the last run that names it, and not before.
     assert!(store.delete_run(&ada, one).await.unwrap());
     assert_eq!(store.tool_sets(&ada, &hashes).await.unwrap().len(), 1);
-    let gone: Vec<String> = export.iter().filter_map(|r| match r {
-        Record::Tools(t) => Some(t.hash.clone()),
-        _ => None,
-    }).collect();
+    let gone: Vec<String> = export
+        .iter()
+        .filter_map(|r| match r {
+            Record::Tools(t) => Some(t.hash.clone()),
+            _ => None,
+        })
+        .collect();
     assert_eq!(store.tool_sets(&ada, &gone).await.unwrap().len(), 1, "the second run names one of them");
     assert_eq!(store.expire(1_000, 10).await.unwrap().runs, 2);
     assert!(store.tool_sets(&ada, &gone).await.unwrap().is_empty());

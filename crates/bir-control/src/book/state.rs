@@ -422,7 +422,9 @@ impl Book {
     /// said once in a session: its other runs name it.
     pub(super) fn say_tools(&mut self, run_id: RunId, proxy: &str, at: u64) {
         let Some(registration) = self.proxies.0.get(proxy).map(|proxy| &proxy.registration) else { return };
-        let (Some(hash), Some(run)) = (&registration.server.tools, self.runs.get_mut(&run_id)) else { return };
+        let (Some(hash), Some(run)) = (&registration.server.tools, self.runs.get_mut(&run_id)) else {
+            return;
+        };
         let server = short(&registration.server.name);
         if run.tools.get(&server) == Some(hash) {
             return;

@@ -64,7 +64,10 @@ impl Cleaner<'_> {
         registration.host.iter_mut().for_each(|host| self.host(host));
         // What it says of its tools' name counts only where the tools were left before.
         let server = &mut registration.server;
-        server.tools = server.tools.take().filter(|hash| hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit()));
+        server.tools = server
+            .tools
+            .take()
+            .filter(|hash| hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit()));
         if let Some(tools) = registration.tools.take() {
             let (set, hash) = SafeTools::of(*tools, self.0).into_parts();
             (registration.tools, server.tools) = (Some(Box::new(set)), Some(hash));

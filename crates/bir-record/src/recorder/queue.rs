@@ -6,8 +6,8 @@
 //! the oldest call at once, with everything of it, and it is counted: what is new says more about what goes on.
 
 use super::Farewell;
-use super::told::{Opening, Told, What};
 use super::MAX_COPY;
+use super::told::{Opening, Told, What};
 use crate::tools::Listing;
 use bir_tap::CallKey;
 use std::collections::VecDeque;

@@ -281,7 +281,14 @@ impl Runs {
         if !keep.begin(SafeRecord::run_with(start, None, facts)) {
             return false;
         }
-        self.run = Some(Run { id, next_call: 0, open: BTreeMap::new(), last: at.instant, tools: None, closing: false });
+        self.run = Some(Run {
+            id,
+            next_call: 0,
+            open: BTreeMap::new(),
+            last: at.instant,
+            tools: None,
+            closing: false,
+        });
         true
     }
 

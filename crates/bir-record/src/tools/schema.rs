@@ -108,7 +108,11 @@ impl Walk<'_> {
                 word if WORDS.contains(&word) => match value {
                     Value::String(text) => Some(Value::String(self.clean.name(text))),
                     Value::Array(words) => Some(Value::Array(
-                        words.iter().filter_map(Value::as_str).map(|text| self.clean.name(text).into()).collect(),
+                        words
+                            .iter()
+                            .filter_map(Value::as_str)
+                            .map(|text| self.clean.name(text).into())
+                            .collect(),
                     )),
                     _ => None,
                 },

@@ -16,6 +16,7 @@ pub(crate) mod load;
 pub(crate) mod logic;
 pub(crate) mod matchers;
 pub(crate) mod read;
+pub(crate) mod tools;
 mod when;
 mod work;
 

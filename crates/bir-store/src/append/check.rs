@@ -46,7 +46,9 @@ pub(crate) fn check(record: &Record) -> Result<(), String> {
         Record::Tools(seen) => {
             number("at", seen.at)?;
             size("server", Some(&seen.server), MAX_NAME)?;
-            if seen.hash.len() != 64 || !seen.hash.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'a'..=b'f')) {
+            if seen.hash.len() != 64
+                || !seen.hash.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'a'..=b'f'))
+            {
                 return Err("`hash` is 64 hex digits".into());
             }
             if seen.set.as_ref().is_some_and(|set| set.canonical().len() > MAX_PAYLOAD) {

@@ -160,7 +160,14 @@ pub(crate) fn scenario(prompt: &str, runs: &[(RunId, RunRole)]) -> NewScenario {
 
 /// A run says that a server has a tool of this name; `whole`: with the set.
 pub(crate) fn tools(run: RunId, server: &str, tool: &str, at: u64, whole: bool) -> Record {
-    let set = serde_json::from_value(json!({"tools": [{"name": tool, "inputSchema": {"const": "a\0b"}}]})).unwrap();
+    let set =
+        serde_json::from_value(json!({"tools": [{"name": tool, "inputSchema": {"const": "a\0b"}}]})).unwrap();
     let hash = format!("{:0>64x}", tool.len());
-    Record::Tools(ToolsSeen { run_id: run, server: server.into(), hash, at, set: Some(set).filter(|_| whole) })
+    Record::Tools(ToolsSeen {
+        run_id: run,
+        server: server.into(),
+        hash,
+        at,
+        set: Some(set).filter(|_| whole),
+    })
 }

@@ -31,7 +31,11 @@ fn a_run_says_its_tools_before_its_first_call_and_once_for_each_content() {
     assert!(session.kept.records().is_empty(), "there was no call");
     session.call(0, "{}");
     session.until("the call is kept", |s| rows(s) == 2);
-    assert!(session.kept.lines()[1].starts_with("tools of files: a b and 0 more"), "{:?}", session.kept.lines());
+    assert!(
+        session.kept.lines()[1].starts_with("tools of files: a b and 0 more"),
+        "{:?}",
+        session.kept.lines()
+    );
     // The host asks again; nothing has changed.
     listed(&mut session, None, r#"{"tools":[{"name":"a"},{"name":"b"}]}"#);
     session.call(1, "{}");
