@@ -15,7 +15,7 @@ use crate::trace::{Recorded, Why, Zone};
 use bir_infer::Calculation;
 use bir_model::RunId;
 use bir_model::scenario::{Mark, StepEdits};
-use bir_plan::effect::Effect;
+use bir_plan::effect::{Effect, Judged, Reason};
 use bir_plan::result;
 use bir_plan::sandbox::Sandbox;
 use bir_plan::scenario::Scenario;
@@ -156,7 +156,9 @@ pub fn calculate<'s>(
     let mut runs = runs.into_iter();
     let first = runs.next().ok_or_else(|| unusable(Code::NoCalls, "there is no run"))?;
     fit(&first)?;
-    let (fit_too, unfit): (Vec<Recorded>, Vec<Recorded>) = runs.partition(|run| fit(run).is_ok());
+    // With another schema the same tool is another one.
+    let (fit_too, unfit): (Vec<Recorded>, Vec<Recorded>) =
+        runs.partition(|run| fit(run).is_ok() && run.fits(&first));
     let mut others: Vec<RunId> = unfit.iter().map(|run| run.run).collect();
     let mut fit_too = fit_too;
     others.extend(fit_too.iter().skip(MOST_RUNS - 1).map(|run| run.run));
@@ -258,6 +260,10 @@ fn stored(runs: &[Recorded], found: &Calculation, agreeing: &[usize]) -> Result<
     let first = runs.first().ok_or_else(|| unusable(Code::NoCalls, "there is no run"))?;
     let mut plan = found.scenario.clone();
     plan.runs = agreeing.len();
+    let judged: Vec<Judged> = (0..plan.steps.len()).filter_map(|n| worst(runs, agreeing, n)).collect();
+    for (step, judged) in plan.steps.iter_mut().zip(&judged) {
+        step.effect = judged.effect;
+    }
     // A leaf that moved when it should not, or the other way round, depends on something else than it is said to.
     for (step, leaf) in &found.verification.wrong {
         if let Some(step) = plan.steps.get_mut(*step) {
@@ -269,8 +275,8 @@ fn stored(runs: &[Recorded], found: &Calculation, agreeing: &[usize]) -> Result<
         let why = format!("nothing explains {what} of the first call, `{}`", plan.steps[0].tool);
         return Err(unusable(Code::UnexplainedStart, why));
     }
-    let steps =
-        plan.steps.iter().zip(&first.trace.calls).zip(&first.calls).map(|((step, call), facts)| StoredStep {
+    let steps = plan.steps.iter().zip(&first.trace.calls).zip(first.calls.iter().zip(&judged)).map(
+        |((step, call), (facts, judged))| StoredStep {
             tool_name: facts.tool_name.clone(),
             recorded_input: call.input.clone(),
             recorded_output: result::as_value(&call.output).unwrap_or_default(),
@@ -283,7 +289,11 @@ fn stored(runs: &[Recorded], found: &Calculation, agreeing: &[usize]) -> Result<
                 ..StepEdits::default()
             },
             reasoning: facts.context.as_deref().map(|text| text.chars().take(REASONING).collect()),
-        });
+            effect_why: Some(judged.why.to_string()),
+            by_trust: judged.why == Reason::Trusted,
+            schema: facts.fingerprint.clone(),
+        },
+    );
     let mut steps: Vec<StoredStep> = steps.collect();
     note_left_out(first, &mut steps);
     let standing = Standing::new(u32::try_from(agreeing.len()).unwrap_or(u32::MAX));
@@ -301,6 +311,12 @@ fn stored(runs: &[Recorded], found: &Calculation, agreeing: &[usize]) -> Result<
         level_reason: standing.reason().to_owned(),
         plan,
     })
+}
+
+/// What a call does at worst, in what the runs that agree say of it: hints may have changed.
+fn worst(runs: &[Recorded], agreeing: &[usize], call: usize) -> Option<Judged> {
+    let judged = agreeing.iter().filter_map(|n| Some(&runs.get(*n)?.calls.get(call)?.judged));
+    judged.reduce(|a, b| if b.effect > a.effect { b } else { a }).cloned()
 }
 
 /// Says beside the steps which writes of the run are none of the scenario: what failed or was refused is not done

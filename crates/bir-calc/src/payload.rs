@@ -73,6 +73,7 @@ impl Stored {
             server: plan.server.clone(),
             tool: plan.tool.clone(),
             effect: effect(plan.effect),
+            effect_why: step.effect_why.clone(),
             tool_input_logic: self.input_logic(n),
             tool_output_logic: self.output_logic(n),
             input_edited: step.edits.input_logic.is_some(),

@@ -2,6 +2,7 @@
 //! when its runs are gone.
 
 use crate::parts::any_part;
+use crate::trace::Recorded;
 use bir_entity::Clock;
 use bir_match::Known;
 use bir_model::scenario::{self as model, Level, Mark, StepEdits};
@@ -85,6 +86,15 @@ pub struct StoredStep {
     /// The model's words before the call, cut to 500 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
+    /// Why it has its effect, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect_why: Option<String>,
+    /// Its effect is what its server says, because that was trusted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_trust: bool,
+    /// Names the schema of its tool's input, where that was known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
 }
 
 /// Why a stored scenario cannot be read.
@@ -144,6 +154,38 @@ impl Stored {
     #[must_use]
     pub fn samples(&self) -> Map<String, Value> {
         self.plan.params.iter().map(|param| (param.name.clone(), param.sample.clone())).collect()
+    }
+
+    /// Whether a run's calls had the input schemas that its steps know. What is not known does not contradict.
+    #[must_use]
+    pub fn fits(&self, run: &Recorded) -> bool {
+        let pairs = self.steps.iter().zip(&run.calls);
+        pairs.filter_map(|(a, b)| Some((a.schema.as_ref()?, b.fingerprint.as_ref()?))).all(|(a, b)| a == b)
+    }
+
+    /// The first step whose tool has another input schema than it knows. `schema`: what names the one of a tool now; none where
+    /// that is not known.
+    #[must_use]
+    pub fn contradicted(
+        &self,
+        schema: impl Fn(&str, &str) -> Option<String>,
+    ) -> Option<&bir_plan::scenario::Step> {
+        let steps = self.plan.steps.iter().zip(&self.steps);
+        let differs = |(plan, step): &(&bir_plan::scenario::Step, &StoredStep)| {
+            let now = plan.server.as_deref().and_then(|server| schema(server, &plan.tool));
+            now.zip(step.schema.as_ref()).is_some_and(|(now, then)| now != *then)
+        };
+        steps.into_iter().find(differs).map(|(plan, _)| plan)
+    }
+
+    /// Takes back what is believed of servers that are not trusted any more.
+    pub fn distrust(&mut self, is_trusted: impl Fn(&str) -> bool) {
+        for (plan, step) in self.plan.steps.iter_mut().zip(&mut self.steps) {
+            if step.by_trust && !plan.server.as_deref().is_some_and(&is_trusted) {
+                plan.effect = Effect::Destructive;
+                step.effect_why = Some("its server is not trusted any more".into());
+            }
+        }
     }
 
     /// As matching knows it.

@@ -10,7 +10,7 @@
 use bir_entity::Clock;
 use bir_model::record::{RunStart, Step, StepType};
 use bir_model::{CallRows, Outcome, RunId, own_calls};
-use bir_plan::effect::{Effect, effect};
+use bir_plan::effect::{Effect, Judged, judge};
 use bir_plan::result;
 use bir_plan::trace::{Call, Output, Trace};
 use jiff::Timestamp;
@@ -46,6 +46,10 @@ pub struct CallFacts {
     pub tool_name: String,
     /// The model's words before it.
     pub context: Option<String>,
+    /// What it does to the world, and why that is believed.
+    pub judged: Judged,
+    /// Names the schema of its input, where that is known.
+    pub fingerprint: Option<String>,
 }
 
 /// A call that is not in the trace.
@@ -95,6 +99,10 @@ pub struct Tool {
     pub schema: Option<Value>,
     /// Its hints (`readOnlyHint` …).
     pub annotations: Option<Value>,
+    /// Names the schema: equal for equal ones, another for others.
+    pub fingerprint: Option<String>,
+    /// The owner of the run trusts the server.
+    pub trusted: bool,
 }
 
 /// Members of a run's metadata that may name its time zone (`Europe/Berlin`).
@@ -136,11 +144,22 @@ impl Recorded {
         out
     }
 
+    /// Whether its calls had the same input schemas as those of another run, call by call. What is not known of either does
+    /// not contradict.
+    #[must_use]
+    pub fn fits(&self, other: &Self) -> bool {
+        let pairs = self.calls.iter().zip(&other.calls);
+        pairs
+            .filter_map(|(a, b)| Some((a.fingerprint.as_ref()?, b.fingerprint.as_ref()?)))
+            .all(|(a, b)| a == b)
+    }
+
     fn add(&mut self, row: u32, rows: CallRows<'_>, tools: &Tools) {
         let Some(name) = rows.name() else { return };
         let (server, tool) = (name.server.map(str::to_owned), name.tool.to_owned());
         let known = tools.get(&(server.clone(), tool.clone())).cloned().unwrap_or_default();
-        let does = effect(&tool, known.annotations.as_ref(), false);
+        let judged = judge(server.as_deref(), &tool, known.annotations.as_ref(), known.trusted);
+        let does = judged.effect;
         let mut apart = |why| {
             self.apart.push(Apart { row, server: server.clone(), tool: tool.clone(), why, effect: does })
         };
@@ -166,7 +185,8 @@ impl Recorded {
         if output == Output::Failed {
             return apart(Why::Failed);
         }
-        self.calls.push(CallFacts { row, tool_name: rendered, context: rows.context().map(str::to_owned) });
+        let (context, fingerprint) = (rows.context().map(str::to_owned), known.fingerprint);
+        self.calls.push(CallFacts { row, tool_name: rendered, context, judged, fingerprint });
         self.trace.calls.push(Call {
             server,
             tool,

@@ -11,6 +11,7 @@ use bir_calc::trace::{CallFacts, Recorded, Zone};
 use bir_entity::Clock;
 use bir_model::RunId;
 use bir_model::scenario::{Act, EditAsk};
+use bir_plan::effect::judge;
 use bir_plan::sandbox::Sandbox;
 use bir_plan::trace::{Call, Output, Trace};
 use proptest::prelude::*;
@@ -26,7 +27,13 @@ fn clock() -> Clock {
 }
 
 fn recorded(prompt: &str, calls: Vec<(String, Value, Output)>) -> Recorded {
-    let facts = |n: usize| CallFacts { row: 2 * n as u32, tool_name: format!("tool {n}"), context: None };
+    let facts = |n: usize| CallFacts {
+        row: 2 * n as u32,
+        tool_name: format!("tool {n}"),
+        context: None,
+        judged: judge(None, "x", None, false),
+        fingerprint: None,
+    };
     Recorded {
         run: RunId::new(),
         calls: (0..calls.len()).map(facts).collect(),

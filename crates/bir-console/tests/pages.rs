@@ -40,7 +40,13 @@ fn run(text: &str) -> Run {
         project: Some(text.into()),
         host: Some(HostInfo { app: text.into(), version: Some(text.into()) }),
         servers: vec![
-            ServerInfo { name: text.into(), title: Some(text.into()), version: Some(text.into()), era: None },
+            ServerInfo {
+                name: text.into(),
+                title: Some(text.into()),
+                version: Some(text.into()),
+                era: None,
+                tools: None,
+            },
             ServerInfo { name: "other".into(), ..ServerInfo::default() },
         ],
         started_at: BEGAN,

@@ -157,6 +157,7 @@ fn a_proxy_registers_first_and_speaks_of_its_project_alone() {
         host: None,
         host_session: None,
         takes_call_id: false,
+        tools: None,
     };
     assert_eq!(b.post("/proxy/register", &registration).0, 403);
     assert_eq!(a.post("/proxy/step", &reports).0, 409);

@@ -21,6 +21,7 @@ fn registration(cwd: &Path, server: &str, app: &str) -> Registration {
         host: (!app.is_empty()).then(|| HostInfo { app: app.into(), ..HostInfo::default() }),
         host_session: None,
         takes_call_id: false,
+        tools: None,
     }
 }
 

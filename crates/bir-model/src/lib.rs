@@ -14,6 +14,7 @@ pub mod scenario;
 mod server_name;
 mod tier;
 mod tokens;
+pub mod tools;
 mod usd;
 
 pub use call::{CallName, CallRows};

@@ -6,16 +6,19 @@
 //! {"type":"final",…}    the final answer of a turn
 //! {"type":"finish",…}   the run is over; what it lost
 //! {"type":"lost",…}     something of the run could not be kept
+//! {"type":"tools",…}    which tools a server of the run declares
 //! ```
 //!
 //! Every record names its run, and each has an identity that its maker chose: booking one twice is booking it once.
 //! Payloads are texts that hold JSON, redacted and cut to size before they came here.
 
+use crate::tools::ToolSet;
 use crate::{Era, Outcome, RunId, StepId, Tier};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One record. Unknown members are ignored, so that an older reader takes what a newer one writes.
+/// One record. Unknown members are ignored, so that an older reader takes what a newer one writes. An older hub refuses a kind
+/// that it does not know line by line; a shipper counts the refusal of `tools` as no loss, since nothing of the run is in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Record {
@@ -29,6 +32,8 @@ pub enum Record {
     Finish(Finish),
     /// Something of the run could not be kept.
     Lost(Lost),
+    /// Which tools a server of the run declares.
+    Tools(ToolsSeen),
 }
 
 impl Record {
@@ -41,6 +46,7 @@ impl Record {
             Self::Final(a) => a.run_id,
             Self::Finish(f) => f.run_id,
             Self::Lost(l) => l.run_id,
+            Self::Tools(t) => t.run_id,
         }
     }
 }
@@ -104,6 +110,9 @@ pub struct ServerInfo {
     /// By which handshake the connection was opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub era: Option<Era>,
+    /// The hash of the [tools](ToolsSeen) that it declared, where they are known as the run begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<String>,
 }
 
 /// Which row of a call it is.
@@ -291,4 +300,22 @@ pub struct Lost {
     pub reason: String,
     /// When it was found, ms since the Unix epoch.
     pub at: u64,
+}
+
+/// The tools that a server of the run declared, as the calls behind this record found them. A later record of the same server
+/// counts from there on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolsSeen {
+    /// The run.
+    pub run_id: RunId,
+    /// The key under which the host knows the server.
+    pub server: String,
+    /// The set's name: SHA-256 of its canonical JSON, 64 hex digits.
+    pub hash: String,
+    /// When, ms since the Unix epoch.
+    pub at: u64,
+    /// The set itself; absent where its recorder has sent it before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<ToolSet>,
 }

@@ -96,6 +96,7 @@ fn registration(relay: &Relay, directory: Option<&Path>) -> Registration {
         host: None,
         host_session: std::env::var(HOST_SESSION).ok().filter(|session| !session.is_empty()),
         takes_call_id: relay.call_ids,
+        tools: None,
     }
 }
 

@@ -10,6 +10,7 @@
 //! | [`redact`] | takes secrets out and cuts to size; the only maker of [`Redacted`] |
 //! | [`spool`] | append-only files, one set a run, bounded, safe at every point of a crash |
 //! | [`ship`] | sends what is spooled, in order, and deletes it when it is booked |
+//! | [`tools`] | what is kept of the tools that a server declares |
 //! | [`hub`] | how a hub is found and spoken to |
 //! | [`config`] | `config.toml` of the state directory |
 //! | [`exclude`] | which calls are not to be recorded |
@@ -25,8 +26,10 @@ mod safe;
 pub mod ship;
 pub mod spool;
 mod told;
+pub mod tools;
 mod zone;
 
+pub use redact::Redactor;
 pub use safe::{Raw, Redacted, RedactedText, RunFacts, SafeLeg, SafePayload, SafeRecord};
 pub use told::SafeTold;
 pub use zone::Zone;

@@ -2,8 +2,10 @@
 //! [`SafeRecord`], the only thing that the spool takes, is made of redacted parts alone.
 
 use crate::Zone;
+use crate::tools::SafeTools;
+use bir_model::RunId;
 use bir_model::control::Join;
-use bir_model::record::{FinalAnswer, Finish, Leg, Lost, Record, RunStart, Step};
+use bir_model::record::{FinalAnswer, Finish, Leg, Lost, Record, RunStart, Step, ToolsSeen};
 
 /// A value of a message as it stood on the wire, as far as it was kept. It has no way to a disk.
 #[derive(Clone, Copy)]
@@ -169,6 +171,19 @@ impl SafeRecord {
     #[must_use]
     pub fn lost(lost: Lost) -> Self {
         Self(Record::Lost(lost))
+    }
+
+    /// Tools of a server.
+    #[must_use]
+    pub fn tools(run_id: RunId, server: String, tools: SafeTools, at: u64) -> Self {
+        let (set, hash) = tools.into_parts();
+        Self(Record::Tools(ToolsSeen { run_id, server, hash, at, set: Some(set) }))
+    }
+
+    /// The name of tools that are said elsewhere.
+    #[must_use]
+    pub fn tools_named(run_id: RunId, server: String, hash: String, at: u64) -> Self {
+        Self(Record::Tools(ToolsSeen { run_id, server, hash, at, set: None }))
     }
 
     /// The record.

@@ -12,7 +12,8 @@
 use crate::json::expectation;
 use crate::problem::Problem;
 use crate::state::State;
-use bir_model::record::{FinalAnswer, Finish, Lost, Record, RunStart, Step};
+use bir_model::record::{FinalAnswer, Finish, Lost, Record, RunStart, Step, ToolsSeen};
+use bir_model::tools::{LONGEST_SET, MOST_TOOLS};
 use bir_store::model::{Appended, StepChange, View};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
@@ -25,6 +26,8 @@ const NAME: usize = 512;
 const PATH: usize = 4096;
 /// Bytes of `metadata` and of `metrics`, as JSON.
 const METADATA: usize = 64 << 10;
+/// Bytes of a set around its tools.
+const SET_FRAME: usize = 1 << 10;
 /// Servers of one run.
 const SERVERS: usize = 256;
 /// Rounds of one call.
@@ -74,7 +77,8 @@ pub(crate) fn parse(line: &[u8]) -> Result<Record, Unfit> {
         "final" => Record::Final(read::<FinalAnswer>(line)?),
         "finish" => Record::Finish(read::<Finish>(line)?),
         "lost" => Record::Lost(read::<Lost>(line)?),
-        _ => return Err(unfit("bad_type", "`type`: expected run, step, final, finish or lost")),
+        "tools" => Record::Tools(read::<ToolsSeen>(line)?),
+        _ => return Err(unfit("bad_type", "`type`: expected run, step, final, finish, lost or tools")),
     };
     check(&mut record)?;
     Ok(record)
@@ -167,6 +171,7 @@ pub(crate) fn check(record: &mut Record) -> Result<(), Unfit> {
                 c.text("servers.name", &mut server.name, NAME);
                 c.maybe("servers.title", &mut server.title, NAME);
                 c.maybe("servers.version", &mut server.version, NAME);
+                c.maybe("servers.tools", &mut server.tools, NAME);
             }
             let size = if run.metadata.is_empty() { 0 } else { json_size(&run.metadata) };
             c.that(size <= METADATA, "too_large", "`metadata`: expected at most 65536 bytes");
@@ -183,6 +188,21 @@ pub(crate) fn check(record: &mut Record) -> Result<(), Unfit> {
             let size = finish.metrics.as_ref().map_or(0, json_size);
             c.that(size <= METADATA, "too_large", "`metrics`: expected at most 65536 bytes");
             c.number("at", finish.at);
+        }
+        Record::Tools(seen) => {
+            c.text("server", &mut seen.server, NAME);
+            c.number("at", seen.at);
+            if let Some(set) = &seen.set {
+                c.that(set.tools.len() <= MOST_TOOLS, "too_large", "`set.tools`: expected at most 2000");
+                c.that(
+                    json_size(set) <= LONGEST_SET + SET_FRAME,
+                    "too_large",
+                    "`set`: expected at most 1000000 bytes",
+                );
+                // A name stands for one content: others of the owner's runs may have it.
+                let is_named = c.0.is_err() || crate::scenarios::tools::hash(set) == seen.hash;
+                c.that(is_named, "invalid", "`hash`: expected the SHA-256 of the set's canonical JSON");
+            }
         }
         Record::Lost(lost) => {
             c.text("reason", &mut lost.reason, NAME);

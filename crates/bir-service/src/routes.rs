@@ -7,7 +7,7 @@ use crate::throttle::Pace;
 use crate::{auth, console, edge, guard, health, me, metrics, people, recordings, scenarios, tokens};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodRouter, delete, get, patch, post};
+use axum::routing::{MethodRouter, delete, get, patch, post, put};
 
 /// Who may use a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +80,9 @@ pub static RULES: &[Rule] = {
         rule("DELETE", "/recordings/runs", May(DeleteRuns), Api),
         rule("GET", "/recordings/runs/{id}/scenario", May(ReadScenarios), Api),
         rule("POST", "/recordings/runs/{id}/calculate", May(ChangeScenarios), Api),
+        rule("GET", "/scenarios/trusted-servers", May(ReadScenarios), Api),
+        rule("PUT", "/scenarios/trusted-servers/{server}", May(ChangeScenarios), Api),
+        rule("DELETE", "/scenarios/trusted-servers/{server}", May(ChangeScenarios), Api),
         rule("GET", "/scenarios", May(ReadScenarios), Api),
         rule("POST", "/scenarios/match", May(Execute), Api),
         rule("GET", "/scenarios/executions", May(ReadScenarios), Api),
@@ -148,6 +151,9 @@ fn handler(rule: &Rule) -> Option<MethodRouter<State>> {
         ("DELETE", "/recordings/runs") => delete(recordings::remove::many),
         ("GET", "/recordings/runs/{id}/scenario") => get(scenarios::read::of_run),
         ("POST", "/recordings/runs/{id}/calculate") => post(scenarios::calculate::run),
+        ("GET", "/scenarios/trusted-servers") => get(scenarios::tools::list),
+        ("PUT", "/scenarios/trusted-servers/{server}") => put(scenarios::tools::trust),
+        ("DELETE", "/scenarios/trusted-servers/{server}") => delete(scenarios::tools::untrust),
         ("GET", "/scenarios") => get(scenarios::read::list),
         ("POST", "/scenarios/match") => post(scenarios::ask::ask),
         ("GET", "/scenarios/executions") => get(scenarios::executions::of_all),

@@ -45,6 +45,7 @@ mod sql_store;
 mod sqlite;
 mod store;
 mod tokens;
+mod toolsets;
 mod writer;
 
 pub use error::StoreError;

@@ -27,6 +27,7 @@ async fn delete(tx: &mut TenantTx, ids: &[RunId]) -> Result<Deleted, StoreError>
         tx.rows(lock, these.clone()).await?;
     }
     crate::scenarios::runs::part(tx, &list, &these).await?;
+    crate::toolsets::part(tx, &list, &these).await?;
     // Final answers are no steps to whoever counts.
     let finals = format!("{} AND step_type = 'final'", of("steps", "run_id"));
     tx.run(finals, these.clone()).await?;

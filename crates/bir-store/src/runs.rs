@@ -255,6 +255,7 @@ pub(crate) async fn records(
             session_id: detail.session_id,
             metadata,
         }));
+        records.extend(crate::toolsets::of_run(tx, run).await?.into_iter().map(Record::Tools));
     }
     let sql = format!(
         "SELECT {} FROM steps s WHERE s.tenant_id = $1 AND s.run_id = $2 AND s.step_index > $3

@@ -8,9 +8,12 @@ use crate::model::{
 };
 use crate::sql::Db;
 use crate::writer::Writer;
-use crate::{People, Recordings, Store, StoreError, amend, append, people, remove, runs, search, tokens};
+use crate::{
+    People, Recordings, Store, StoreError, amend, append, people, remove, runs, search, tokens, toolsets,
+};
 use async_trait::async_trait;
-use bir_model::record::{Record, Step};
+use bir_model::record::{Record, Step, ToolsSeen};
+use bir_model::tools::ToolSet;
 use bir_model::{RunId, StepId, TenantId, TokenId, UserId};
 
 /// Runs and people in SQLite or PostgreSQL.
@@ -73,6 +76,26 @@ impl Recordings for SqlStore {
         limit: u32,
     ) -> Result<Vec<Record>, StoreError> {
         runs::records(&mut self.db.read(who.tenant).await?, who, run, after, limit).await
+    }
+
+    async fn tools_of_run(&self, who: &View, run: RunId) -> Result<Vec<ToolsSeen>, StoreError> {
+        let mut tx = self.db.read(who.tenant).await?;
+        if !runs::visible(&mut tx, who, run).await? {
+            return Ok(Vec::new());
+        }
+        toolsets::of_run(&mut tx, run).await
+    }
+
+    async fn tool_sets(&self, who: &View, hashes: &[String]) -> Result<Vec<(String, ToolSet)>, StoreError> {
+        toolsets::sets(&mut self.db.read(who.tenant).await?, who, hashes).await
+    }
+
+    async fn trusted_servers(&self, who: &View) -> Result<Vec<String>, StoreError> {
+        toolsets::trusted(&mut self.db.read(who.tenant).await?, who).await
+    }
+
+    async fn trust_server(&self, who: &View, server: &str, trusts: bool) -> Result<bool, StoreError> {
+        toolsets::trust(&self.db, who, server, trusts).await
     }
 
     async fn delete_run(&self, who: &View, run: RunId) -> Result<bool, StoreError> {

@@ -10,7 +10,8 @@ use crate::model::{
     SearchPage, Session, StepChange, StepPage, TenantRow, View,
 };
 use async_trait::async_trait;
-use bir_model::record::{Record, Step};
+use bir_model::record::{Record, Step, ToolsSeen};
+use bir_model::tools::ToolSet;
 use bir_model::{RunId, StepId, TenantId, TokenId, UserId};
 
 /// Runs: appended by recorders, read by people.
@@ -42,7 +43,7 @@ pub trait Recordings {
         step: StepId,
         change: &StepChange,
     ) -> Result<Option<Step>, StoreError>;
-    /// The records of one run, as they were appended, for an export: its beginning, its rows by index, `limit` of them
+    /// The records of one run, as they were appended, for an export: its beginning, the tools of its servers, its rows by index, `limit` of them
     /// behind the index `after` (None: from the beginning), its end, its losses. A part with fewer than `limit` rows
     /// ([`Record::Step`], [`Record::Final`]) is the last, and only the last holds the end and the losses.
     async fn records(
@@ -52,6 +53,15 @@ pub trait Recordings {
         after: Option<u32>,
         limit: u32,
     ) -> Result<Vec<Record>, StoreError>;
+    /// The tools that the servers of a run declared, the earliest first; a set is absent where its recorder sent it with a run
+    /// that is gone.
+    async fn tools_of_run(&self, who: &View, run: RunId) -> Result<Vec<ToolsSeen>, StoreError>;
+    /// One's own sets of tools by their names; those that are not there are left out.
+    async fn tool_sets(&self, who: &View, hashes: &[String]) -> Result<Vec<(String, ToolSet)>, StoreError>;
+    /// The servers whose hints one believes, by name.
+    async fn trusted_servers(&self, who: &View) -> Result<Vec<String>, StoreError>;
+    /// Believes the hints of a server, or no longer. False: that is so already, or there are 1,000 of them.
+    async fn trust_server(&self, who: &View, server: &str, trusts: bool) -> Result<bool, StoreError>;
     /// Deletes one run; the scenario that it belongs to stays. False: there is none that `who` may delete.
     async fn delete_run(&self, who: &View, run: RunId) -> Result<bool, StoreError>;
     /// Deletes the runs of one project.

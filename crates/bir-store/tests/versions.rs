@@ -78,7 +78,7 @@ async fn postgres_data_of_schema_1_opens() {
         .fetch_one(&mut database.admin)
         .await
         .unwrap();
-    assert_eq!(policies, 15);
+    assert_eq!(policies, 18);
     database.end().await;
 }
 

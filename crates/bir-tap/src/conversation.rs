@@ -24,6 +24,9 @@ pub struct Unanswered {
     pub asked: Asked,
 }
 
+/// Longest `params` of a `tools/list` that are kept until it is answered, in bytes.
+const LONGEST_LIST_PARAMS: usize = 16 * 1024;
+
 /// One connection between a host and an upstream, seen from the relay. Owns what is in flight and tells the tap.
 pub struct Conversation<C> {
     clock: C,
@@ -196,11 +199,14 @@ impl<C: Clock> Conversation<C> {
             let era = era_of(asked);
             self.tell(|at| Event::Opening { era, client, at });
         }
-        if asked == Asked::ToolsList {
+        let mut params = None;
+        if asked == Asked::ToolsList && self.tap.is_some() {
+            let span = envelope.span(Field::Params).filter(|span| span.len() <= LONGEST_LIST_PARAMS as u64);
+            params = span.and_then(|span| message.slice(span)).map(Box::from);
             self.tell(|at| Event::ToolsAsked { at });
         }
         let call = (asked == Asked::ToolsCall).then(|| self.open_call(message, envelope));
-        if let Some(evicted) = self.in_flight.insert(id, asked, call) {
+        if let Some(evicted) = self.in_flight.insert(id, asked, call, params) {
             self.lose(evicted.key);
         }
     }
@@ -253,6 +259,7 @@ impl<C: Clock> Conversation<C> {
     fn response(&mut self, message: &Message<'_>, envelope: &Envelope, id: &[u8]) -> Option<Asked> {
         let (slot, ambiguous) = self.in_flight.take(id)?;
         let (asked, call) = (slot.asked, slot.call);
+        let params = slot.params.take();
         let failed = envelope.has(Field::Error) && !envelope.has(Field::Result);
         let answer = envelope.span(if failed { Field::Error } else { Field::Result });
         match (asked, call, answer) {
@@ -262,6 +269,10 @@ impl<C: Clock> Conversation<C> {
                 let client = self.client.take();
                 let (result, client) = (Payload::of(message, span), client.as_deref());
                 self.tell(|at| Event::Connected { era, client, result, at });
+            }
+            (Asked::ToolsList, _, Some(span)) if !failed => {
+                let (params, result) = (params.as_deref(), Payload::of(message, span));
+                self.tell(|at| Event::ToolsListed { params, result, at });
             }
             (Asked::ToolsCall, Some(call), Some(span)) => {
                 self.close_call(envelope, &call, Payload::of(message, span), failed, ambiguous);

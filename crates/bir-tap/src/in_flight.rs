@@ -41,6 +41,8 @@ pub(crate) struct Slot {
     pub(crate) id: Vec<u8>,
     pub(crate) asked: Asked,
     pub(crate) call: Option<OpenCall>,
+    /// `params` of a `tools/list`; kept for a tap alone.
+    pub(crate) params: Option<Box<[u8]>>,
     order: u64,
     live: bool,
 }
@@ -77,8 +79,15 @@ impl InFlight {
         self.hasher.hash_one(bytes)
     }
 
-    /// Remembers a request. Returns the call that had to be forgotten for it, when there was one.
-    pub(crate) fn insert(&mut self, id: &[u8], asked: Asked, call: Option<OpenCall>) -> Option<OpenCall> {
+    /// Remembers a request, with what is kept of its `params`. Returns the call that had to be forgotten for it, when there was
+    /// one.
+    pub(crate) fn insert(
+        &mut self,
+        id: &[u8],
+        asked: Asked,
+        call: Option<OpenCall>,
+        params: Option<Box<[u8]>>,
+    ) -> Option<OpenCall> {
         let evicted = if self.table.len() >= MOST { self.evict_oldest() } else { None };
         let hash = self.hash(id);
         let order = self.next_order;
@@ -88,11 +97,12 @@ impl InFlight {
                 let slot = &mut self.slots[index as usize];
                 slot.id.clear();
                 slot.id.extend_from_slice(id);
-                (slot.asked, slot.call, slot.order, slot.live) = (asked, call, order, true);
+                (slot.asked, slot.call, slot.params) = (asked, call, params);
+                (slot.order, slot.live) = (order, true);
                 index
             }
             None => {
-                self.slots.push(Slot { id: id.to_vec(), asked, call, order, live: true });
+                self.slots.push(Slot { id: id.to_vec(), asked, call, params, order, live: true });
                 u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
             }
         };
@@ -102,7 +112,7 @@ impl InFlight {
     }
 
     /// Takes the oldest request with this id, and says whether others with the same id remain.
-    pub(crate) fn take(&mut self, id: &[u8]) -> Option<(&Slot, bool)> {
+    pub(crate) fn take(&mut self, id: &[u8]) -> Option<(&mut Slot, bool)> {
         let hash = self.hash(id);
         let slots = &self.slots;
         let written_so = |&i: &u32| slots[i as usize].id == id;
@@ -115,12 +125,12 @@ impl InFlight {
         }
         let Some(index) = oldest else { return self.take_respelled(id) };
         self.remove(index, hash);
-        Some((&self.slots[index as usize], count > 1))
+        Some((&mut self.slots[index as usize], count > 1))
     }
 
     /// Takes the request whose id is the same value in another spelling: a server may have read and written it anew. Only
     /// where no id is written exactly so, and where there is one such request.
-    fn take_respelled(&mut self, id: &[u8]) -> Option<(&Slot, bool)> {
+    fn take_respelled(&mut self, id: &[u8]) -> Option<(&mut Slot, bool)> {
         let mut found = None;
         for index in 0..self.slots.len() {
             if self.slots[index].live
@@ -133,7 +143,7 @@ impl InFlight {
         let index = found?;
         let hash = self.hash(&self.slots[index].id);
         self.remove(u32::try_from(index).unwrap_or(u32::MAX), hash);
-        Some((&self.slots[index], false))
+        Some((&mut self.slots[index], false))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Slot> {
@@ -189,7 +199,7 @@ mod tests {
     fn ids_are_told_apart_as_written() {
         let mut t = InFlight::new();
         for id in ["1", "\"1\"", "1.0", "9007199254740993", "\"é\"", "\"\\u00e9\""] {
-            t.insert(id.as_bytes(), Asked::Other, None);
+            t.insert(id.as_bytes(), Asked::Other, None, None);
         }
         assert!(t.take(b"9007199254740992").is_none());
         for id in ["\"1\"", "1.0", "1", "\"\\u00e9\"", "\"é\"", "9007199254740993"] {
@@ -203,22 +213,22 @@ mod tests {
     fn an_id_in_another_spelling_is_found_where_it_is_the_only_one() {
         let mut t = InFlight::new();
         for id in ["7.0", "\"a\\/b\"", "1e2", "12345678901234567890"] {
-            t.insert(id.as_bytes(), Asked::Other, None);
+            t.insert(id.as_bytes(), Asked::Other, None, None);
         }
         for id in ["7", "\"a/b\"", "100"] {
             assert!(t.take(id.as_bytes()).is_some(), "{id}");
         }
         assert!(t.take(b"12345678901234567891").is_none());
-        t.insert(b"7", Asked::Other, None);
-        t.insert(b"7.00", Asked::Other, None);
+        t.insert(b"7", Asked::Other, None, None);
+        t.insert(b"7.00", Asked::Other, None, None);
         assert!(t.take(b"7.0").is_none(), "either could be meant");
     }
 
     #[test]
     fn a_repeated_id_is_answered_in_the_order_of_asking() {
         let mut t = InFlight::new();
-        t.insert(b"7", Asked::ToolsList, None);
-        t.insert(b"7", Asked::ToolsCall, None);
+        t.insert(b"7", Asked::ToolsList, None, None);
+        t.insert(b"7", Asked::ToolsCall, None, None);
         let (first, more) = t.take(b"7").map(|(s, m)| (s.asked, m)).unwrap();
         assert_eq!((first, more), (Asked::ToolsList, true));
         let (second, more) = t.take(b"7").map(|(s, m)| (s.asked, m)).unwrap();
@@ -230,7 +240,7 @@ mod tests {
     fn the_oldest_makes_room() {
         let mut t = InFlight::new();
         for n in 0..=MOST {
-            t.insert(n.to_string().as_bytes(), Asked::Other, None);
+            t.insert(n.to_string().as_bytes(), Asked::Other, None, None);
         }
         assert_eq!(t.expected(), MOST);
         assert!(t.take(b"0").is_none());

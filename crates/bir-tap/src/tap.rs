@@ -61,6 +61,16 @@ pub enum Event<'a> {
         /// When the request passed.
         at: Moment,
     },
+    /// The upstream said which tools there are, or a page of it.
+    ToolsListed {
+        /// `params` of the request, JSON, where it had any: a page names its place there. Absent also when they are of
+        /// unreasonable length.
+        params: Option<&'a [u8]>,
+        /// The answer's result.
+        result: Payload<'a>,
+        /// When the answer passed.
+        at: Moment,
+    },
     /// The host asked for a tool.
     Began {
         /// The call.

@@ -53,6 +53,9 @@ impl Tap for Told {
             }
             Event::Cancelled { call, .. } => format!("{} cancelled", call.0),
             Event::ToolsAsked { .. } => return,
+            Event::ToolsListed { params, result, .. } => {
+                format!("tools {} {}", params.map_or("-".into(), text), text(result.head))
+            }
             Event::Lost { call, .. } => format!("{} lost", call.0),
         };
         self.0.send(line).unwrap();
@@ -343,4 +346,22 @@ fn calls_of_our_own_are_told_in_their_place_and_delay_nothing() {
     assert_eq!(ends.len(), 7, "{told:#?}");
     assert!(ends[1].starts_with("1 ") && ends[2].starts_with("2 "), "{ends:?}");
     assert!(ends[3].starts_with("3 leg 1 ended") && ends[4].starts_with("3 cancelled"), "{ends:?}");
+}
+
+#[test]
+fn lists_of_tools_are_told_with_the_place_that_was_asked_for() {
+    let mut wire = Wire::new();
+    wire.host(r#"{"method":"tools/list","id":1}"#);
+    wire.host(r#"{"method":"tools/list","params":{"cursor":"b"},"id":2}"#);
+    let long = "x".repeat(17 << 10);
+    wire.host(&format!(r#"{{"method":"tools/list","params":{{"cursor":"{long}"}},"id":3}}"#));
+    wire.host(r#"{"method":"tools/list","params":{},"id":4}"#);
+    wire.upstream(r#"{"id":2,"result":{"tools":[2]}}"#);
+    wire.upstream(r#"{"id":1,"result":{"tools":[1],"nextCursor":"b"}}"#);
+    wire.upstream(r#"{"id":3,"result":{}}"#);
+    wire.upstream(r#"{"id":4,"error":{"code":-32603,"message":"m"}}"#);
+    wire.upstream(r#"{"id":4,"result":{"tools":[]}}"#);
+    let told =
+        [r#"tools {"cursor":"b"} {"tools":[2]}"#, r#"tools - {"tools":[1],"nextCursor":"b"}"#, "tools - {}"];
+    assert_eq!(wire.told(), told);
 }

@@ -139,6 +139,9 @@ mod tests {
             output_truncated: false,
             edits: StepEdits::default(),
             reasoning: None,
+            effect_why: None,
+            by_trust: false,
+            schema: None,
         };
         Stored {
             plan: Scenario { prompt: "p".into(), params: Vec::new(), steps: vec![step; steps], runs: 1 },

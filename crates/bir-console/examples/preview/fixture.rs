@@ -33,6 +33,7 @@ fn server(name: &str) -> ServerInfo {
         title: Some(format!("{name} server")),
         version: Some("2026.8.31".into()),
         era: Some(Era::Modern),
+        tools: None,
     }
 }
 

@@ -125,8 +125,16 @@ pub(super) struct Proxies(pub(super) BTreeMap<String, Proxy>);
 
 impl Proxies {
     /// Takes an introduction, also a repeated one.
-    pub(super) fn register(&mut self, registration: Registration, project: PathBuf, number: u64) {
+    pub(super) fn register(&mut self, mut registration: Registration, project: PathBuf, number: u64) {
         if let Some(known) = self.0.get_mut(&registration.proxy_id) {
+            // It says its tools once, and later their name.
+            let before = &mut known.registration;
+            if registration.server.tools.is_none() {
+                registration.server.tools.clone_from(&before.server.tools);
+            }
+            if registration.tools.is_none() && registration.server.tools == before.server.tools {
+                registration.tools = before.tools.take();
+            }
             known.registration = registration;
             known.gone = false;
             known.spoke = number;

@@ -131,7 +131,10 @@ impl Book {
             Some((run, self.open_call(run, at, call_id, make)?))
         });
         match index {
-            Some((run, index)) => self.settle_call(run, index),
+            Some((run, index)) => {
+                self.say_tools(run, &proxy_id, at);
+                self.settle_call(run, index);
+            }
             None => {
                 if let Some(proxy) = self.proxies.0.get_mut(&proxy_id) {
                     proxy.ended(number);

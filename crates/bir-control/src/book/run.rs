@@ -74,6 +74,8 @@ pub(super) struct Run {
     pub(super) background: u32,
     /// One of them will tell that it has ended, by a prompt.
     pub(super) notifies: bool,
+    /// The names of the tools that are said of it, by server.
+    pub(super) tools: BTreeMap<String, String>,
     pub(super) answer: Option<RedactedText>,
     pub(super) error: Option<String>,
     /// Latest time that an event names, ms.
@@ -177,6 +179,7 @@ impl Run {
             stopped: false,
             background: 0,
             notifies: false,
+            tools: BTreeMap::new(),
             answer: None,
             error: None,
             last_at: started_at,

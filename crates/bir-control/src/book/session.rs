@@ -15,6 +15,8 @@ const RUNS: usize = 16;
 const TURNS: usize = 256;
 /// Servers without a proxy that are remembered.
 const BARE: usize = 256;
+/// Sets of tools of a session that are remembered.
+const TOOL_SETS: usize = 256;
 /// Processes above a hook that are remembered.
 const PIDS: usize = 16;
 
@@ -45,6 +47,8 @@ pub(super) struct Session {
     pub(super) heard: Heard,
     /// Servers that did not give an injected id back.
     pub(super) deaf: BTreeSet<String>,
+    /// The names of the sets of tools that are said in it.
+    tools: VecDeque<String>,
 }
 
 impl Session {
@@ -67,7 +71,20 @@ impl Session {
             spoke_at: 0,
             heard: Heard::default(),
             deaf: BTreeSet::new(),
+            tools: VecDeque::new(),
         }
+    }
+
+    /// Whether a set of tools is said in it for the first time, as far as it remembers.
+    pub(super) fn has_new_tools(&mut self, hash: &str) -> bool {
+        if self.tools.iter().any(|known| known == hash) {
+            return false;
+        }
+        if self.tools.len() >= TOOL_SETS {
+            self.tools.pop_front();
+        }
+        self.tools.push_back(hash.to_owned());
+        true
     }
 
     /// Takes from an event what it says of the session.

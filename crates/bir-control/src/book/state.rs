@@ -2,7 +2,7 @@
 
 use super::call::{Call, Next, Wire, WireEnd};
 use super::inject::Injection;
-use super::join::of_server;
+use super::join::{of_server, short};
 use super::proxies::Proxies;
 use super::run::{Phase, Run};
 use super::session::Session;
@@ -11,6 +11,7 @@ use super::{Answer, Effect, Entry, EntryWhat, ids};
 use bir_model::control::{Registered, Registration};
 use bir_model::record::{HostInfo, Lost, RunStart, ServerInfo};
 use bir_model::{Outcome, RunId, Tier};
+use bir_record::tools::SafeTools;
 use bir_record::{RedactedText, RunFacts, SafeRecord, Zone};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -410,10 +411,33 @@ impl Book {
             }
         }
         let Some(call) = call else { return };
+        let (proxy, at) = (wire.proxy.clone(), wire.at);
         call.wire = Some(wire);
         call.due = None;
+        self.say_tools(run_id, &proxy, at);
         self.settle_call(run_id, index);
         self.wake(run_id);
+    }
+
+    /// Says of a run which tools the server of this proxy declares, before what its first call with them says. The set itself is
+    /// said once in a session: its other runs name it.
+    pub(super) fn say_tools(&mut self, run_id: RunId, proxy: &str, at: u64) {
+        let Some(registration) = self.proxies.0.get(proxy).map(|proxy| &proxy.registration) else { return };
+        let (Some(hash), Some(run)) = (&registration.server.tools, self.runs.get_mut(&run_id)) else {
+            return;
+        };
+        let server = short(&registration.server.name);
+        if run.tools.get(&server) == Some(hash) {
+            return;
+        }
+        run.tools.insert(server.clone(), hash.clone());
+        let session = run.session.as_ref().and_then(|session| self.sessions.get_mut(session));
+        let is_new = || session.is_none_or(|session| session.has_new_tools(hash));
+        let record = match registration.tools.as_ref().filter(|_| is_new()) {
+            Some(set) => SafeRecord::tools(run_id, server, SafeTools::read_back((**set).clone()), at),
+            None => SafeRecord::tools_named(run_id, server, hash.clone(), at),
+        };
+        run.append(record, &mut self.out);
     }
 
     /// A proxy tells the end of a call that is open.

@@ -7,6 +7,7 @@ use bir_model::control::{
 use bir_model::record::HostInfo;
 use bir_record::SafeTold;
 use bir_record::redact::Redactor;
+use bir_record::tools::SafeTools;
 use std::path::PathBuf;
 
 /// Bytes of a name, an id or a path.
@@ -61,6 +62,16 @@ impl Cleaner<'_> {
         self.maybe([&mut server.title, &mut server.version, &mut registration.host_session]);
         path(&mut registration.cwd);
         registration.host.iter_mut().for_each(|host| self.host(host));
+        // What it says of its tools' name counts only where the tools were left before.
+        let server = &mut registration.server;
+        server.tools = server
+            .tools
+            .take()
+            .filter(|hash| hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit()));
+        if let Some(tools) = registration.tools.take() {
+            let (set, hash) = SafeTools::of(*tools, self.0).into_parts();
+            (registration.tools, server.tools) = (Some(Box::new(set)), Some(hash));
+        }
     }
 
     /// The name under which a proxy is known.

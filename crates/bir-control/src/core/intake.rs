@@ -176,8 +176,10 @@ impl<L: Ledger, T: Transcripts> Core<L, T> {
         if self.proxies.len() >= MOST_PROXIES {
             self.proxies.clear();
         }
-        let proxy = Proxy { registration: registration.clone(), muted };
-        self.proxies.insert(registration.proxy_id.clone(), proxy);
+        let mut registration = registration.clone();
+        registration.tools = None;
+        let proxy = Proxy { registration, muted };
+        self.proxies.insert(proxy.registration.proxy_id.clone(), proxy);
     }
 
     /// `who` sends them; nobody does where they come from the inbox.

@@ -33,6 +33,7 @@ fn entries() -> Vec<(Place, Entry)> {
         host: None,
         host_session: None,
         takes_call_id: false,
+        tools: None,
     };
     let report = ProxyReport {
         call: 0,

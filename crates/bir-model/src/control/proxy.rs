@@ -2,6 +2,7 @@
 
 use super::{Compared, PayloadKind, Told};
 use crate::record::{HostInfo, ServerInfo};
+use crate::tools::ToolSet;
 use crate::{Outcome, RunId};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -34,6 +35,10 @@ pub struct Registration {
     /// It takes an injected id out of the arguments.
     #[serde(default)]
     pub takes_call_id: bool,
+    /// The tools that the server declares, redacted; absent where they are not known, or were left before. An introduction
+    /// without them leaves what was known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Box<ToolSet>>,
 }
 
 /// What a registration is answered.

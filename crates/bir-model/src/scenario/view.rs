@@ -153,6 +153,9 @@ pub struct StepView {
     pub tool: String,
     /// What it does to the world.
     pub effect: Effect,
+    /// Why that is believed, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect_why: Option<String>,
     /// The body that makes its input: the edited one where there is one.
     pub tool_input_logic: String,
     /// The body that makes what later steps need: the edited one where there is one.

@@ -7,8 +7,9 @@ use super::link::{Fate, Heard, Link, Parcel};
 use super::reports::Reports;
 use super::told::Told;
 use super::{Level, Say};
+use crate::tools::SafeTools;
 use bir_model::Outcome;
-use bir_model::control::Registration;
+use bir_model::control::{ProxyReport, Registration};
 use bir_model::record::{HostInfo, ServerInfo};
 use bir_tap::{CallKey, Clock as _, Moment, SystemClock};
 use std::collections::BTreeMap;
@@ -23,6 +24,8 @@ pub(super) struct Bound {
     registration: Arc<Registration>,
     reports: Reports,
     backlog: Backlog,
+    /// The hash of the tools that were last left in the inbox.
+    left_tools: Option<String>,
     /// A parcel is on its way.
     is_busy: bool,
     /// Who reports is to be shown, whether or not there is something to report.
@@ -43,6 +46,7 @@ impl Bound {
             registration: Arc::new(registration),
             reports: Reports::default(),
             backlog: Backlog::default(),
+            left_tools: None,
             is_busy: false,
             introduces: false,
             knows_parties: false,
@@ -62,6 +66,29 @@ impl Bound {
         if (&known.host, &known.server) != (&host, &server) {
             self.registration = Arc::new(Registration { host, server, ..known.clone() });
         }
+    }
+
+    /// Which tools the server declares; who speaks with whom names them by their hash.
+    pub(super) fn declared(&mut self, tools: &SafeTools) {
+        let known = &*self.registration;
+        if known.tools.as_deref() != Some(tools.set()) {
+            let tools = Some(Box::new(tools.set().clone()));
+            self.registration = Arc::new(Registration { tools, ..known.clone() });
+        }
+    }
+
+    /// Leaves reports in the inbox, with the tools only where they were not left before.
+    fn leave(&mut self, reports: Vec<ProxyReport>) -> Result<(), String> {
+        let hash = self.registration.server.tools.clone();
+        if self.registration.tools.is_none() || self.left_tools == hash {
+            let bare = Registration { tools: None, ..(*self.registration).clone() };
+            return self.link.leave(&bare, reports);
+        }
+        let left = self.link.leave(&self.registration, reports);
+        if left.is_ok() {
+            self.left_tools = hash;
+        }
+        left
     }
 
     pub(super) fn knows_parties(&self) -> bool {
@@ -148,7 +175,7 @@ impl Bound {
             return;
         }
         let calls = backlog::calls(&reports);
-        match self.link.leave(&self.registration, reports) {
+        match self.leave(reports) {
             Ok(()) => self.told_refusal = false,
             Err(why) => {
                 if !std::mem::replace(&mut self.told_refusal, true) {
@@ -173,7 +200,7 @@ impl Bound {
         let tells = somebody_is_there && !budget.is_zero();
         let again = if tells { reports.clone() } else { Vec::new() };
         let calls = backlog::calls(&reports);
-        if let Err(why) = self.link.leave(&self.registration, reports) {
+        if let Err(why) = self.leave(reports) {
             say(Level::Warn, &format!("reports of {calls} calls are not in the inbox: {why}"));
         }
         again.into_iter().for_each(|report| self.backlog.add(report));

@@ -1,5 +1,6 @@
 //! What the recorder's logic sees of redactor, spool and shipper.
 
+use crate::tools::Clean;
 use crate::{Raw, Redacted, SafeRecord};
 use bir_model::control::Compared;
 use std::time::Duration;
@@ -14,6 +15,19 @@ pub(super) trait Scrub {
     fn compared(&self, json: &[u8]) -> Option<Compared>;
     /// Whether calls like this one are not to be recorded (`record.exclude`).
     fn excludes(&self, tool: &str, arguments: Option<Raw<'_>>) -> bool;
+}
+
+/// What takes secrets out of the tools that a server declares.
+pub(super) struct Cleaner<'a, S>(pub(super) &'a S);
+
+impl<S: Scrub> Clean for Cleaner<'_, S> {
+    fn value(&self, json: &[u8]) -> Redacted {
+        self.0.payload(Raw { head: json, len: json.len() as u64 })
+    }
+
+    fn name(&self, text: &str) -> String {
+        self.0.name(text)
+    }
 }
 
 /// Keeps records. It never fails outward: what it could not keep it counts.

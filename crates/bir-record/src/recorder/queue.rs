@@ -6,7 +6,9 @@
 //! the oldest call at once, with everything of it, and it is counted: what is new says more about what goes on.
 
 use super::Farewell;
+use super::MAX_COPY;
 use super::told::{Opening, Told, What};
+use crate::tools::Listing;
 use bir_tap::CallKey;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,6 +72,9 @@ struct Inner {
     bytes: usize,
     losses: Losses,
     opening: Option<Opening>,
+    /// Which tools there are, as far as the host has asked, and whether that is news.
+    listing: Listing,
+    listed: bool,
     wake: Option<Wake>,
     thread: Option<Thread>,
     farewell: Option<Farewell>,
@@ -84,6 +89,8 @@ impl Queue {
                 bytes: 0,
                 losses: Losses::default(),
                 opening: None,
+                listing: Listing::default(),
+                listed: false,
                 wake: None,
                 thread: None,
                 farewell: None,
@@ -104,6 +111,7 @@ impl Queue {
         if deaf {
             let mut inner = self.lock();
             (inner.told, inner.bytes, inner.losses) = (VecDeque::new(), 0, Losses::default());
+            (inner.listing, inner.listed) = (Listing::default(), false);
         }
     }
 
@@ -142,6 +150,21 @@ impl Queue {
     /// Whoever opened the connection last is who speaks.
     pub(super) fn opened(&self, opening: Opening) {
         self.lock().opening = Some(opening);
+    }
+
+    /// An answer to `tools/list`: the request's `params`, the first bytes of the result, and whether those are all. It wakes
+    /// nobody: it counts with the next call.
+    pub(super) fn listed(&self, params: Option<&[u8]>, head: &[u8], whole: bool) {
+        let most = head.len().min(MAX_COPY);
+        let mut inner = self.lock();
+        inner.listing.add(params, &head[..most], whole && most == head.len());
+        inner.listed = true;
+    }
+
+    /// Which tools there are, if that is news. A list that may go on stays here for its next page.
+    pub(super) fn take_listing(&self) -> Option<Listing> {
+        let mut inner = self.lock();
+        std::mem::take(&mut inner.listed).then(|| inner.listing.clone())
     }
 
     pub(super) fn take_opening(&self) -> Option<Opening> {

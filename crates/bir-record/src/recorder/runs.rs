@@ -12,11 +12,13 @@
 use super::keep::{Keep, Scrub};
 use super::rows::{Call, MOST_LEGS, name, parties};
 use super::told::{Opening, Told, Value, What};
+use crate::tools::SafeTools;
 use crate::{RunFacts, SafeLeg, SafePayload, SafeRecord, Zone};
 use bir_model::record::{EndReason, Finish, HostInfo, Lost, RunStart, ServerInfo, StepType};
 use bir_model::{Outcome, RunId, StepId, Tier};
 use bir_tap::{CallKey, Moment};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A run without a call for so long is over.
@@ -48,6 +50,10 @@ pub(super) struct Runs {
     server: String,
     project: Option<String>,
     opening: Option<Opening>,
+    /// Which tools the server declares, where the host has asked.
+    tools: Option<Arc<SafeTools>>,
+    /// The hash of those that were last written whole.
+    written_tools: Option<String>,
     run: Option<Run>,
     /// Lost while there was no run to say it in.
     unsaid: BTreeMap<Why, u64>,
@@ -59,6 +65,8 @@ struct Run {
     open: BTreeMap<CallKey, Open>,
     /// When the last call began or ended.
     last: Instant,
+    /// The hash of the tools that are said of it.
+    tools: Option<String>,
     /// It takes no new calls, and is over with the last that is open.
     closing: bool,
 }
@@ -78,7 +86,15 @@ impl Runs {
             path.truncate(path.floor_char_boundary(LONGEST_PROJECT));
             path
         });
-        Self { server, project, opening: None, run: None, unsaid: BTreeMap::new() }
+        Self {
+            server,
+            project,
+            opening: None,
+            tools: None,
+            written_tools: None,
+            run: None,
+            unsaid: BTreeMap::new(),
+        }
     }
 
     /// The run under way.
@@ -91,9 +107,15 @@ impl Runs {
         self.opening = Some(opening);
     }
 
+    /// Which tools the server declares; counts from the next call on.
+    pub(super) fn declared(&mut self, tools: Arc<SafeTools>) {
+        self.tools = Some(tools);
+    }
+
     /// Who speaks with whom.
     pub(super) fn parties(&self, scrub: &impl Scrub) -> (Option<HostInfo>, ServerInfo) {
-        parties(scrub, &self.server, self.opening.as_ref())
+        let (host, server) = parties(scrub, &self.server, self.opening.as_ref());
+        (host, ServerInfo { tools: self.tools.as_ref().map(|tools| tools.hash().to_owned()), ..server })
     }
 
     /// Whether this call is open in the run.
@@ -226,6 +248,7 @@ impl Runs {
             return self.unkept(1);
         }
         self.say_losses(at, keep);
+        self.say_tools(at, keep);
         let Some(run) = &mut self.run else { return };
         let call = Call {
             selected: StepId::new(),
@@ -261,7 +284,14 @@ impl Runs {
         if !keep.begin(SafeRecord::run_with(start, None, facts)) {
             return false;
         }
-        self.run = Some(Run { id, next_call: 0, open: BTreeMap::new(), last: at.instant, closing: false });
+        self.run = Some(Run {
+            id,
+            next_call: 0,
+            open: BTreeMap::new(),
+            last: at.instant,
+            tools: None,
+            closing: false,
+        });
         true
     }
 
@@ -296,6 +326,24 @@ impl Runs {
         let open = run.open.get_mut(&call)?;
         run.last = at.instant;
         Some(open)
+    }
+
+    /// Writes which tools there are, before the first call that was made with them. The set itself is written once for each
+    /// content, and again where the server has gone back to it.
+    fn say_tools(&mut self, at: Moment, keep: &mut impl Keep) {
+        let (Some(run), Some(tools)) = (&mut self.run, &self.tools) else { return };
+        if run.tools.as_deref() == Some(tools.hash()) {
+            return;
+        }
+        run.tools = Some(tools.hash().to_owned());
+        let whole = self.written_tools.as_deref() != Some(tools.hash());
+        self.written_tools.clone_from(&run.tools);
+        let (server, at) = (self.server.clone(), at.epoch_ms);
+        keep.append(if whole {
+            SafeRecord::tools(run.id, server, (**tools).clone(), at)
+        } else {
+            SafeRecord::tools_named(run.id, server, tools.hash().to_owned(), at)
+        });
     }
 
     /// Writes what was lost into the run, once there is one.

@@ -51,6 +51,9 @@ impl Tap for ProxyTap {
                 return;
             }
             _ if self.queue.is_deaf() => return,
+            Event::ToolsListed { params, result, .. } => {
+                return self.queue.listed(params, result.head, result.is_complete());
+            }
             Event::Began { call, tool, host_call_id, arguments, client, replayed, at } => {
                 if let Some(client) = client.filter(|_| !self.opened) {
                     self.opened = true;

@@ -2,6 +2,7 @@
 
 mod bound;
 mod session;
+mod tools;
 
 use super::keep::{Keep, Open, Scrub};
 use super::link::{Fate, Heard, Link, Parcel};
@@ -139,6 +140,13 @@ fn line(record: &Record) -> String {
             )
         }
         Record::Finish(finish) => format!("finish {:?}", finish.reason),
+        Record::Tools(seen) => {
+            let names = seen.set.as_ref().map(|set| {
+                let names: Vec<&str> = set.tools.iter().map(|tool| tool.name.as_str()).collect();
+                format!("{} and {} more", names.join(" "), set.left_out)
+            });
+            format!("tools of {}: {}", seen.server, names.unwrap_or("as before".into()))
+        }
         Record::Lost(lost) => format!("lost {} {}", lost.calls, lost.reason),
         Record::Final(_) => "final".into(),
     }

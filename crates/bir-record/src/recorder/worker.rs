@@ -11,7 +11,7 @@
 //! for no answer of a control server: that wakes it.
 
 use super::bound::Bound;
-use super::keep::{Keep, Open};
+use super::keep::{Cleaner, Keep, Open};
 use super::link::{Fate, Heard};
 use super::negotiation::{Negotiation, News, Sighting, Stance};
 use super::queue::{Queue, Wake};
@@ -19,6 +19,7 @@ use super::runs::Runs;
 use super::store::Store;
 use super::told::{Told, What};
 use super::{Farewell, LAST_SHIPMENT, Level, NAP, Options, Say, Surroundings};
+use crate::tools::Listing;
 use bir_model::record::EndReason;
 use bir_tap::{Clock as _, SystemClock};
 use std::collections::VecDeque;
@@ -101,6 +102,7 @@ pub(super) fn run_on_thread<O: Open + Send + 'static>(
                     off: false,
                     look_at_switch: now,
                     held_until: None,
+                    listing: None,
                     group: VecDeque::new(),
                 };
                 worker.run();
@@ -139,6 +141,8 @@ struct Worker<'a, O: Open> {
     look_at_switch: Instant,
     /// The discovery file says something else: whoever it names is asked first, and until then what comes waits.
     held_until: Option<Instant>,
+    /// Which tools there are, where nobody has looked at it yet.
+    listing: Option<Listing>,
     /// Of the last group; its buffer is used again.
     group: VecDeque<Told>,
 }
@@ -203,6 +207,9 @@ impl<O: Open> Worker<'_, O> {
         if let Some(opening) = opening {
             self.runs.opened(opening);
         }
+        if let Some(listing) = self.queue.take_listing() {
+            self.listing = Some(listing);
+        }
         if self.group.is_empty() && losses.calls == 0 {
             return false;
         }
@@ -219,7 +226,12 @@ impl<O: Open> Worker<'_, O> {
             return true;
         }
         let Some((scrub, keep)) = &mut self.opened else { return true };
-        if is_first || opened_anew {
+        let listed_anew = self.listing.take().map(|listing| {
+            let tools = Arc::new(listing.read(&Cleaner(&*scrub)));
+            self.runs.declared(Arc::clone(&tools));
+            self.bound.declared(&tools);
+        });
+        if is_first || opened_anew || listed_anew.is_some() {
             self.bound.parties(self.runs.parties(scrub));
         }
         let run = self.runs.current();

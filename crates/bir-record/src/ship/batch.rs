@@ -197,7 +197,8 @@ impl Batch {
                 self.ack.known = true;
                 Weight::Nothing
             }
-            ("lost", _) => Weight::Nothing,
+            // A hub that does not know tool sets has lost nothing of the run.
+            ("lost" | "tools", _) => Weight::Nothing,
             ("finish", _) => {
                 self.ack.finished = true;
                 Weight::Record

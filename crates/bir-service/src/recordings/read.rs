@@ -5,6 +5,7 @@ use crate::guard::Caller;
 use crate::json;
 use crate::problem::{Code, Problem};
 use crate::query::Params;
+use crate::scenarios::tools::{Used, used};
 use crate::state::State;
 use axum::extract::Path;
 use axum::response::Response;
@@ -39,6 +40,8 @@ struct Whole {
     run: RunDetail,
     steps: Vec<Step>,
     next: Option<u32>,
+    /// The tools that these rows call, with what they do.
+    tools: Vec<Used>,
 }
 
 fn part(uri: &Uri) -> Result<(u32, u32), Problem> {
@@ -63,7 +66,8 @@ pub(crate) async fn detail(
     let run = state.store.run(&caller.view(), id).await?.ok_or_else(|| Problem::not_found("run"))?;
     let page = state.store.steps(&caller.view(), id, from, limit).await?;
     state.metrics.store("run", began.elapsed());
-    json::ok(&Whole { run, steps: page.steps, next: page.next })
+    let tools = used(&state, &caller.view(), id, &page.steps).await?;
+    json::ok(&Whole { run, steps: page.steps, next: page.next, tools })
 }
 
 /// `GET /recordings/runs/:id/steps`.

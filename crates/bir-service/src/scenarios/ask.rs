@@ -308,6 +308,13 @@ pub(crate) async fn of_run(state: &State, who: &View, run: &RunStart) -> Option<
         return Some(matched);
     }
     let (whole, derived) = said.found?;
+    // Where the tools cannot be read, they do not contradict: a runner looks at them again.
+    if let Ok(stored) = whole.ready()
+        && let Ok(Some(tool)) = super::tools::contradicts(state, who, run, stored).await
+    {
+        tracing::info!(target: "match", run = %run.id, scenario = %whole.id(), tool, "a match has other tools");
+        return None;
+    }
     let ask = Match { run: Some(run.id), prompt: Some(prompt) };
     let left = budget.saturating_sub(began.elapsed());
     // A ticket is made even where the budget is nearly over, since the match is known: at least so long it may take.

@@ -82,7 +82,10 @@ pub(crate) async fn find(state: &State, who: &View, id: ScenarioId) -> Result<Op
         // Rows and steps are read one after the other: both have to be of one revision.
         let Some(again) = state.store.scenario(who, id).await? else { return Ok(None) };
         if again.summary.revision == detail.summary.revision {
-            let stored = detail.plan.as_deref().and_then(|plan| put_together(&detail, plan, &steps));
+            let mut stored = detail.plan.as_deref().and_then(|plan| put_together(&detail, plan, &steps));
+            if let Some(stored) = &mut stored {
+                super::tools::distrust(state, who, stored).await?;
+            }
             return Ok(Some(Whole { detail: again, stored, steps }));
         }
     }

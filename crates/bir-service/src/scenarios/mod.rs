@@ -20,6 +20,7 @@ pub(crate) mod logic;
 pub(crate) mod matchers;
 pub(crate) mod read;
 mod standing;
+pub(crate) mod tools;
 mod when;
 mod work;
 

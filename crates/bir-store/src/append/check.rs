@@ -43,6 +43,19 @@ pub(crate) fn check(record: &Record) -> Result<(), String> {
             number("at", finish.at)?;
             size("finalOutput", finish.final_output.as_deref(), MAX_PAYLOAD)
         }
+        Record::Tools(seen) => {
+            number("at", seen.at)?;
+            size("server", Some(&seen.server), MAX_NAME)?;
+            if seen.hash.len() != 64
+                || !seen.hash.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'a'..=b'f'))
+            {
+                return Err("`hash` is 64 hex digits".into());
+            }
+            if seen.set.as_ref().is_some_and(|set| set.canonical().len() > MAX_PAYLOAD) {
+                return Err(format!("`set` has at most {MAX_PAYLOAD} bytes"));
+            }
+            Ok(())
+        }
         Record::Lost(lost) => {
             number("at", lost.at)?;
             size("reason", Some(&lost.reason), MAX_NAME)?;

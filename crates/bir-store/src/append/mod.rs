@@ -81,6 +81,7 @@ pub(crate) async fn within(
     }
     plan.insert_rows(tx).await?;
     plan.insert_losses(tx).await?;
+    plan.insert_tools(tx).await?;
     plan.finish(tx).await
 }
 

@@ -6,7 +6,8 @@ use crate::columns;
 use crate::facets::Facets;
 use crate::model::{Appended, View};
 use crate::sql::{TenantTx, Value, placeholders, values};
-use bir_model::record::{EndReason, Finish, Lost, Record, RunStart};
+use crate::toolsets::{self, Noted};
+use bir_model::record::{EndReason, Finish, Lost, Record, RunStart, ToolsSeen};
 use bir_model::{RunId, UserId};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -58,6 +59,7 @@ pub(super) struct Plan<'a> {
     /// Steps and final answers, by their positions among the records.
     pub(super) rows: Vec<usize>,
     losses: Vec<(usize, &'a Lost)>,
+    tools: Vec<(usize, &'a ToolsSeen)>,
 }
 
 impl<'a> Plan<'a> {
@@ -70,6 +72,7 @@ impl<'a> Plan<'a> {
             facets: Facets::default(),
             rows: Vec::new(),
             losses: Vec::new(),
+            tools: Vec::new(),
         };
         let mut lives = None;
         for (at, record) in records.iter().enumerate() {
@@ -136,6 +139,10 @@ impl<'a> Plan<'a> {
                 self.losses.push((at, lost));
                 None
             }
+            Record::Tools(seen) => {
+                self.tools.push((at, seen));
+                None
+            }
         }
     }
 
@@ -148,6 +155,25 @@ impl<'a> Plan<'a> {
         let into = Into { table: "runs", columns: &columns::RUN_WRITTEN, returning: "id" };
         let inserted = insert(tx, &into, rows).await?;
         if inserted.len() == wanted { Ok(()) } else { Err(Undone::Again) }
+    }
+
+    pub(super) async fn insert_tools(&mut self, tx: &mut TenantTx) -> Result<(), Undone> {
+        // In one order, so that two that book the same sets wait for each other and not both.
+        let mut tools = std::mem::take(&mut self.tools);
+        tools.sort_by(|a, b| a.1.hash.cmp(&b.1.hash));
+        for (at, seen) in tools {
+            self.verdicts[at] = Some(match toolsets::note(tx, &self.who, seen).await? {
+                Noted::New => {
+                    if let Some(run) = self.runs.get_mut(&seen.run_id) {
+                        run.change.heard(seen.at);
+                    }
+                    Appended::Booked
+                }
+                Noted::Known => Appended::Duplicate,
+                Noted::TooMany => refused("invalid", "the run names as many sets of tools as it may"),
+            });
+        }
+        Ok(())
     }
 
     pub(super) async fn insert_losses(&mut self, tx: &mut TenantTx) -> Result<(), Undone> {

@@ -1,7 +1,7 @@
 //! What the tests of the store share: a PostgreSQL database with its two roles, people, records.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use bir_model::record::{Lost, Record, RunStart, Step, StepType};
+use bir_model::record::{Lost, Record, RunStart, Step, StepType, ToolsSeen};
 use bir_model::scenario::{Effect, Level, Mark, ScenarioState, StepEdits, Trust};
 use bir_model::{Outcome, RunId, StepId, TenantId, Tier, UserId};
 use bir_store::Store;
@@ -157,4 +157,18 @@ pub(crate) fn scenario(prompt: &str, runs: &[(RunId, RunRole)]) -> NewScenario {
         steps: vec![step(0, None), step(1, Some(Mark::Calculation))],
         runs: runs.to_vec(),
     }
+}
+
+/// A run says that a server has a tool of this name; `whole`: with the set.
+pub(crate) fn tools(run: RunId, server: &str, tool: &str, at: u64, whole: bool) -> Record {
+    let set =
+        serde_json::from_value(json!({"tools": [{"name": tool, "inputSchema": {"const": "a\0b"}}]})).unwrap();
+    let hash = format!("{:0>64x}", tool.len());
+    Record::Tools(ToolsSeen {
+        run_id: run,
+        server: server.into(),
+        hash,
+        at,
+        set: Some(set).filter(|_| whole),
+    })
 }

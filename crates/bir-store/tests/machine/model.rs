@@ -136,6 +136,8 @@ impl Tenant {
                 run.heard(finish.at);
                 "booked"
             }
+            // The machine makes none.
+            Record::Tools(_) => "invalid",
             Record::Lost(lost) => {
                 if elsewhere || run.losses.iter().any(|old| old.id == lost.id) {
                     return "duplicate";

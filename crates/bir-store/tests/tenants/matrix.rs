@@ -41,8 +41,10 @@ async fn fill(store: &dyn Store, tenant: TenantId) {
         common::row(run, StepId::new(), 0, StepType::ToolSelected, None),
         common::row(run, StepId::new(), 1, StepType::ToolResponse, Some(Outcome::Ok)),
         common::loss(run, 3),
+        common::tools(run, "s", "t", 60, true),
     ];
-    assert_eq!(common::book(store, &who, &records).await, ["booked"; 4]);
+    assert_eq!(common::book(store, &who, &records).await, ["booked"; 5]);
+    assert!(store.trust_server(&who, "s", true).await.unwrap());
     let new = common::scenario("p", &[(run, RunRole::Source)]);
     let put = store.put_scenario(&who, &new, PutAs::New).await.unwrap().unwrap();
     let edit = StepEdit {

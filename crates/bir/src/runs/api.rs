@@ -17,6 +17,8 @@ pub(crate) type Pair = (&'static str, String);
 pub(crate) struct Whole {
     pub(crate) run: Value,
     pub(crate) steps: Vec<Value>,
+    /// The tools that the rows call, with what they do, as the hub tells it.
+    pub(crate) tools: Value,
 }
 
 /// A path with its parameters.
@@ -107,7 +109,7 @@ pub(crate) async fn run(client: &mut HubClient, id: RunId) -> Result<Whole, Comm
         next = after.filter(|after| *after > from);
         steps.extend(rows);
     }
-    Ok(Whole { run: first["run"].take(), steps })
+    Ok(Whole { run: first["run"].take(), steps, tools: first["tools"].take() })
 }
 
 /// A run without its rows.

@@ -50,7 +50,7 @@ pub(crate) async fn print(
 ) -> Result<(), CommandError> {
     let whole = api::run(client, id).await.map_err(|e| missing(e, id))?;
     if json {
-        return Ok(out::json(&json!({ "run": whole.run, "steps": whole.steps }))?);
+        return Ok(out::json(&json!({ "run": whole.run, "steps": whole.steps, "tools": whole.tools }))?);
     }
     let (detail, calls) = (read::<Detail>(&whole.run)?, calls(&whole.steps)?);
     Ok(out::print(&render(&detail, &calls, &Look::here(full)))?)

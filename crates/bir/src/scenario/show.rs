@@ -195,6 +195,9 @@ fn block(step: &StepView, look: &Look) -> String {
         paint::bold(&safe::line(&step.tool_name)),
         trust(step.confidence)
     );
+    if let Some(why) = &step.effect_why {
+        let _ = writeln!(page, "{INDENT}{}", paint::dim(&values::line(why, look.width)));
+    }
     if let Some(why) = &step.reasoning {
         let _ = writeln!(page, "{INDENT}{}", paint::dim(&values::line(why, look.width)));
     }

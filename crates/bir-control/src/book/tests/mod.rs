@@ -429,6 +429,7 @@ fn registration(proxy: &str, server: &str, parent: u32) -> Registration {
         host: None,
         host_session: None,
         takes_call_id: true,
+        tools: None,
     }
 }
 

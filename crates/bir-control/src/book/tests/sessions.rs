@@ -349,3 +349,57 @@ fn a_turn_that_waited_in_the_inbox_does_not_end_the_one_that_goes_on() {
     assert_eq!(world.pre(&by, &builtin("b")).run_id, Some(run));
     assert!(old < run, "as they began");
 }
+
+#[test]
+fn a_run_says_the_tools_of_the_servers_that_it_calls_and_a_session_says_a_set_once() {
+    let set = |name: &str| -> bir_model::tools::ToolSet {
+        serde_json::from_value(serde_json::json!({"tools": [{"name": name}]})).unwrap()
+    };
+    let with = |world: &mut World, tools: Option<&str>| {
+        let mut told = registration("p", "s1", 100);
+        told.tools = tools.map(|name| Box::new(set(name)));
+        told.server.tools = told.tools.as_ref().map(|set| bir_record::tools::hash(set));
+        world.hear(EntryWhat::Register(Box::new(told)));
+    };
+    let mut world = World::new();
+    let (by, next) = (teller("s", "t"), teller("s", "u"));
+    with(&mut world, Some("a"));
+    let first = world.prompt(&by, "do it");
+    let call = |world: &mut World, by: &Teller, number: u64, id: &str| {
+        let call = mcp(id);
+        world.pre(by, &call);
+        world.began("p", number, &call, true);
+        world.ended("p", number, &call, true, Outcome::Ok);
+        world.post(by, &call, Outcome::Ok);
+    };
+    call(&mut world, &by, 0, "c0");
+    call(&mut world, &by, 1, "c1");
+    // It says nothing of its tools, as one that left them before.
+    with(&mut world, None);
+    let second = world.prompt(&next, "and that");
+    call(&mut world, &next, 2, "c2");
+    with(&mut world, Some("b"));
+    call(&mut world, &next, 3, "c3");
+    let told: Vec<_> = world
+        .records()
+        .into_iter()
+        .filter_map(|record| match record {
+            Record::Tools(seen) => {
+                let name = seen.set.as_ref().map(|set| set.tools[0].name.clone());
+                assert_eq!(seen.server, "s1");
+                Some((seen.run_id, name, seen.hash.clone()))
+            }
+            _ => None,
+        })
+        .collect();
+    let hash = |name| bir_record::tools::hash(&set(name));
+    assert_eq!(
+        told,
+        [
+            (first, Some("a".into()), hash("a")),
+            (second, None, hash("a")),
+            (second, Some("b".into()), hash("b"))
+        ]
+    );
+    assert_eq!(world.runs()[1].servers[0].tools, Some(hash("a")), "it is known as the run begins");
+}

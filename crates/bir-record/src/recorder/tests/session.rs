@@ -132,6 +132,7 @@ pub(super) fn registration() -> Registration {
         host: None,
         host_session: None,
         takes_call_id: false,
+        tools: None,
     }
 }
 

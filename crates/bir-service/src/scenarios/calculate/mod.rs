@@ -210,6 +210,9 @@ async fn joined(
 ) -> Result<Option<ScenarioId>, Fault> {
     for _ in 0..TRIES {
         let Some(whole) = load::find(state, who, id).await? else { return Ok(None) };
+        if whole.stored.as_ref().is_some_and(|stored| !stored.fits(new)) {
+            return Ok(None);
+        }
         let runs = runs_of(state, who, &whole).await?;
         let mut recorded = Vec::new();
         for run in runs.iter().filter(|run| run.run != new.run) {

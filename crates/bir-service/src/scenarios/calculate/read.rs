@@ -1,6 +1,7 @@
 //! What a calculation begins with: recorded runs, within their limits, and those of a scenario.
 
 use super::super::load::Whole;
+use crate::scenarios::tools::declared;
 use crate::state::State;
 use bir_calc::trace::{Recorded, Tools};
 use bir_model::RunId;
@@ -23,7 +24,7 @@ pub(super) enum Read {
 pub(super) async fn read(state: &State, who: &View, run: RunId) -> Result<Read, StoreError> {
     let limits = &state.settings.limits.scenarios;
     let (mut start, mut rows, mut answer) = (None::<RunStart>, Vec::<Step>::new(), None::<String>);
-    let (mut bytes, mut after) = (0_usize, None);
+    let (mut bytes, mut after, mut tools) = (0_usize, None, Vec::new());
     let size = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     loop {
         let part = state.store.records(who, run, after, PART).await?;
@@ -43,6 +44,7 @@ pub(super) async fn read(state: &State, who: &View, run: RunId) -> Result<Read, 
                     answer = Some(text.answer);
                 }
                 Record::Finish(finish) => answer = finish.final_output.or(answer),
+                Record::Tools(seen) => tools.push(seen),
                 Record::Lost(_) => {}
             }
         }
@@ -59,7 +61,11 @@ pub(super) async fn read(state: &State, who: &View, run: RunId) -> Result<Read, 
             return Ok(Read::Unusable { start: Box::new(start.clone()), why });
         }
         if read < PART {
-            let recorded = Recorded::read(start, &rows, answer.as_deref(), &Tools::default());
+            let tools = match tools.is_empty() {
+                true => Tools::default(),
+                false => declared(&tools, &rows, &state.store.trusted_servers(who).await?),
+            };
+            let recorded = Recorded::read(start, &rows, answer.as_deref(), &tools);
             return Ok(Read::Run(Box::new(recorded)));
         }
     }
