@@ -19,7 +19,7 @@ use bir_model::scenario::Mark;
 use bir_plan::expr::{At, Expr, Scope, Unit, eval};
 use bir_plan::proposal::Proposal;
 use bir_plan::result;
-use bir_plan::scenario::{Keep, Scenario};
+use bir_plan::scenario::{Keep, Scenario, Step};
 use bir_plan::template::{Confidence, Leaf, Origin, Template};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -30,6 +30,8 @@ const DEEPEST: usize = 8;
 const MOST_KEEPS: usize = 4;
 /// A value that is shown in no result by coincidence: characters.
 const TELLING: usize = 3;
+/// How the keys of what a proposal keeps begin.
+const KEY: &str = "proposed_";
 /// Leaves of results that a constant is compared with.
 const MOST_LEAVES: usize = 60_000;
 /// A shift of a time by more than that is no rule: days, months, minutes.
@@ -79,7 +81,7 @@ pub struct Proved {
 #[must_use]
 pub fn unexplained(stored: &Stored) -> Vec<(usize, String)> {
     let steps = stored.plan.steps.iter().enumerate();
-    let of = |(n, step): (usize, &bir_plan::scenario::Step)| {
+    let of = |(n, step): (usize, &Step)| {
         let leaves = step.input.leaves().into_iter().filter(|(_, leaf)| leaf.origin == Origin::Unexplained);
         leaves.map(|(path, _)| (n, path)).collect::<Vec<_>>()
     };
@@ -124,6 +126,53 @@ pub fn prove(
         out.stored = stored.clone();
     }
     out
+}
+
+/// The runs that a scenario explains as it is, the first one first. None: it does not explain that.
+#[must_use]
+pub fn explained(stored: &Stored, runs: Vec<Recorded>) -> Option<Vec<Recorded>> {
+    let mut first = true;
+    let mut out = Vec::new();
+    for run in runs {
+        let fits = Bench::new(stored, std::slice::from_ref(&run))
+            .is_some_and(|bench| recheck(&stored.plan, &bench.runs).replayed == [0]);
+        if std::mem::take(&mut first) && !fits {
+            return None;
+        }
+        if fits {
+            out.push(run);
+        }
+    }
+    Some(out)
+}
+
+/// The steps as they were calculated: what was proposed is unexplained again.
+#[must_use]
+pub fn without(stored: &Stored) -> Vec<Step> {
+    let mut steps = stored.plan.steps.clone();
+    for (step, kept) in steps.iter_mut().zip(&stored.steps) {
+        step.keeps.retain(|keep| !keep.key.starts_with(KEY));
+        let proposed: Vec<(usize, String)> = step
+            .input
+            .leaves()
+            .into_iter()
+            .enumerate()
+            .filter(|(_, (_, leaf))| leaf.origin == Origin::Proposed)
+            .map(|(number, (path, _))| (number, path))
+            .collect();
+        for (number, path) in proposed {
+            let value = at(&kept.recorded_input, &path).cloned().unwrap_or_default();
+            if let Some(leaf) = leaf_mut(&mut step.input, &mut { number }) {
+                *leaf = Leaf {
+                    expr: Expr::Const(value),
+                    also: Vec::new(),
+                    origin: Origin::Unexplained,
+                    confidence: Confidence::None,
+                };
+            }
+        }
+    }
+    steps
 }
 
 /// A step in which nothing is unexplained any more is no longer frozen by the calculation.
@@ -278,7 +327,7 @@ fn keep(plan: &mut Scenario, proposal: &Proposal) -> Expr {
         let mut number = 0;
         let mut key;
         loop {
-            key = format!("proposed_{number}");
+            key = format!("{KEY}{number}");
             if !plan.steps.iter().flat_map(|step| &step.keeps).any(|other| other.key == key) {
                 break;
             }
@@ -423,8 +472,9 @@ fn depth(expr: &Expr) -> usize {
     of(&json(expr)).div_ceil(2)
 }
 
-/// The value at a way that is written `a.b.0`, and may be written so in several ways.
-fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+/// The value at a way that is written `a.b.0`; of several that are written so, the first.
+#[must_use]
+pub fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     fn go<'v>(value: &'v Value, at: &str, path: &str) -> Option<&'v Value> {
         if at == path {
             return Some(value);

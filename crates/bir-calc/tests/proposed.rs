@@ -105,6 +105,8 @@ fn what_stands_the_tests_is_kept_marked_and_runs_nothing() {
     // The other value is still unexplained, so the step hands over.
     assert_eq!(after.steps[1].edits.mark, Some(Mark::Calculation));
     assert_eq!(rehearse(&after, Values::Recorded, None).hand_over.unwrap().code, "unexplained");
+    // Without it, it is what was calculated.
+    assert_eq!(bir_calc::proposed::without(&after), before.plan.steps);
     // It is stored and read as everything else.
     let text = serde_json::to_string(&after).unwrap();
     assert_eq!(serde_json::from_str::<Stored>(&text).unwrap().checked().unwrap(), after);
@@ -233,4 +235,11 @@ fn runs_that_cannot_be_read_prove_nothing() {
     assert_eq!(proved.dropped[0].2, Dropped::Unread);
     let proved = prove(&plan, &[], vec![rounded("price")], None);
     assert!(proved.accepted.is_empty() && proved.stored == plan);
+    let explained = |runs: Vec<Recorded>| {
+        bir_calc::proposed::explained(&plan, runs)
+            .map(|runs| runs.iter().map(|run| run.run).collect::<Vec<_>>())
+    };
+    assert_eq!(explained(other.clone()), Some(vec![other[0].run]));
+    other.reverse();
+    assert_eq!(explained(other), None);
 }

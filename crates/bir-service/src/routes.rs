@@ -7,7 +7,7 @@ use crate::throttle::Pace;
 use crate::{auth, console, edge, guard, health, me, metrics, people, recordings, scenarios, tokens};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodRouter, delete, get, patch, post};
+use axum::routing::{MethodRouter, delete, get, patch, post, put};
 
 /// Who may use a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +86,8 @@ pub static RULES: &[Rule] = {
         rule("DELETE", "/scenarios/{id}", May(ChangeScenarios), Api),
         rule("POST", "/scenarios/{id}/recalculate", May(ChangeScenarios), Api),
         rule("POST", "/scenarios/{id}/derive", May(Execute), Api),
+        rule("GET", "/derivation", May(Me), Api),
+        rule("PUT", "/derivation", May(ManagePeople), Api),
         rule("POST", "/scenarios/{id}/replay", May(ReadScenarios), Api),
         rule("POST", "/scenarios/{id}/executions", May(Execute), Recording),
         rule("GET", "/scenarios/{id}/executions", May(ReadScenarios), Api),
@@ -151,6 +153,8 @@ fn handler(rule: &Rule) -> Option<MethodRouter<State>> {
         ("DELETE", "/scenarios/{id}") => delete(scenarios::change::remove),
         ("POST", "/scenarios/{id}/recalculate") => post(scenarios::calculate::again),
         ("POST", "/scenarios/{id}/derive") => post(scenarios::ask::derive),
+        ("GET", "/derivation") => get(scenarios::help::show),
+        ("PUT", "/derivation") => put(scenarios::help::set),
         ("POST", "/scenarios/{id}/replay") => post(scenarios::ask::replay),
         ("POST", "/scenarios/{id}/executions") => post(scenarios::executions::take),
         ("GET", "/scenarios/{id}/executions") => get(scenarios::executions::list),

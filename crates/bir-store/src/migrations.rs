@@ -11,10 +11,12 @@ type Migration = (i64, &'static str);
 pub(crate) const SQLITE: &[Migration] = &[
     (1, include_str!("../migrations/sqlite/0001_first.sql")),
     (2, include_str!("../migrations/sqlite/0002_scenarios.sql")),
+    (3, include_str!("../migrations/sqlite/0003_tenant_settings.sql")),
 ];
 pub(crate) const POSTGRES: &[Migration] = &[
     (1, include_str!("../migrations/postgres/0001_first.sql")),
     (2, include_str!("../migrations/postgres/0002_scenarios.sql")),
+    (3, include_str!("../migrations/postgres/0003_tenant_settings.sql")),
 ];
 
 /// The newest version of a list.

@@ -12,6 +12,7 @@ pub(crate) mod ask;
 pub(crate) mod calculate;
 pub(crate) mod change;
 pub(crate) mod executions;
+pub(crate) mod help;
 pub(crate) mod load;
 pub(crate) mod logic;
 pub(crate) mod matchers;
@@ -19,6 +20,7 @@ pub(crate) mod read;
 mod when;
 mod work;
 
+pub(crate) use help::Help;
 pub(crate) use logic::Sandboxes;
 pub(crate) use matchers::Matchers;
 pub use work::{PROGRAM, work};
