@@ -117,13 +117,10 @@ fn brief(
         .collect();
     let params: Map<String, Value> = stored.samples();
     let now = first.trace.clock.now.strftime("%Y-%m-%dT%H:%M").to_string();
+    // A run that has another shape there shows nothing of it.
     let values = |step: usize, path: &str| {
-        let value = |run: &'_ Recorded| run.trace.calls.get(step).map(|call| &call.input);
-        // Where the way cannot be told, the run has another shape there.
-        runs.iter()
-            .filter_map(value)
-            .filter_map(|input| bir_calc::proposed::at(input, path).cloned())
-            .collect::<Vec<_>>()
+        let inputs = runs.iter().filter_map(|run| Some(&run.trace.calls.get(step)?.input));
+        inputs.filter_map(|input| bir_calc::proposed::at(input, path).cloned()).collect::<Vec<_>>()
     };
     let wanted: Vec<(usize, &String, Vec<Value>)> =
         open.iter().map(|(step, path)| (*step, path, values(*step, path))).collect();

@@ -8,7 +8,6 @@ use axum::body::Body;
 use axum::response::Response;
 use bir_model::TenantId;
 use bir_model::scenario::{Derivation, DerivationAsk, Derives};
-use bir_store::model::TenantSettings;
 
 async fn derivation(state: &State, tenant: TenantId) -> Result<Derivation, Problem> {
     let allowed = !state.store.tenant_settings(tenant).await?.forbid_model_help;
@@ -52,8 +51,8 @@ pub(crate) async fn set(
     let bytes = body::read(body, limits.body_bytes, limits.body_idle).await?;
     let ask: DerivationAsk = json::parse(&bytes)?;
     let tenant = caller.principal.account.tenant;
-    let before = state.store.tenant_settings(tenant).await?;
-    let settings = TenantSettings { forbid_model_help: !ask.allowed, ..before };
+    let mut settings = state.store.tenant_settings(tenant).await?;
+    settings.forbid_model_help = !ask.allowed;
     if !state.store.set_tenant_settings(tenant, settings).await? {
         return Err(Problem::not_found("tenant"));
     }
