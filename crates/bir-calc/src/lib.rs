@@ -28,6 +28,7 @@ mod parts;
 pub mod payload;
 mod play;
 pub mod predict;
+pub mod proposed;
 pub mod rehearse;
 pub mod stored;
 pub mod trace;

@@ -332,6 +332,7 @@ pub fn origin(origin: Origin) -> &'static str {
         Origin::Result => "result",
         Origin::Clock => "clock",
         Origin::Mixed => "mixed",
+        Origin::Proposed => "proposed",
         Origin::Unexplained => "unexplained",
     }
 }

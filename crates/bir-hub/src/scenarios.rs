@@ -7,9 +7,11 @@
 //! | `EDIT_CHECK_BUDGET_MS` | the check of a change, in all | 5,000 | 25,000 |
 //! | `BIR_SANDBOX` | the program that evaluates edited logic | `bir-sandbox` beside this one | |
 //! | `BIR_PRICES` | a file with the prices of tokens | those that were packaged | |
+//!
+//! and those of model help (`bir_derive::config`).
 
 use crate::fault::Fault;
-use bir_service::{Prices, Settings, scenarios};
+use bir_service::{DeriveSetting, Prices, Settings, scenarios};
 use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -40,10 +42,26 @@ pub(crate) fn apply(
     // A request has 30 s in all.
     settings.edit_budget = ms("EDIT_CHECK_BUDGET_MS", settings.edit_budget, 25_000)?;
     settings.sandbox = sandbox(said("BIR_SANDBOX"), beside)?;
+    settings.derive =
+        DeriveSetting::from_variables(environment).map_err(|error| Fault::new(error.to_string()))?;
     if let Some(path) = said("BIR_PRICES") {
         settings.prices = prices(Path::new(&path))?;
     }
     Ok(())
+}
+
+/// The rules of redaction that the user of an embedded hub has. What is not understood may be a wish to keep something out, so with it
+/// nothing is asked.
+pub(crate) fn redaction(settings: &mut Settings, state_dir: Option<&Path>) {
+    let Some(dir) = state_dir else { return };
+    let loaded = bir_record::config::Config::load(dir);
+    settings.redact = loaded.config.redact;
+    if let (Some(why), DeriveSetting::On(_)) = (loaded.unclear, &settings.derive) {
+        tracing::warn!(why, "no model endpoint is asked: what is to be redacted is not understood");
+        settings.derive = DeriveSetting::Off(
+            "what is to be redacted is not understood (config.toml of the state directory)",
+        );
+    }
 }
 
 /// The program that was named, which has to be there; else the one beside this program, which may be missing.
@@ -125,6 +143,44 @@ mod tests {
         for wrong in ["bir-sandbox".to_owned(), dir.path().join("none").display().to_string()] {
             let fault = apply(&mut settings(), &named(wrong), Some(dir.path())).unwrap_err();
             assert!(fault.to_string().contains("BIR_SANDBOX"), "{fault}");
+        }
+    }
+
+    #[test]
+    fn model_help_is_off_unless_endpoint_and_key_are_set() {
+        let mut now = settings();
+        apply(&mut now, &|_| None, None).unwrap();
+        assert!(matches!(now.derive, DeriveSetting::Off(_)));
+        let said = |name: &str| match name {
+            "BIR_DERIVE_URL" => Some("https://api.example/v1".to_owned()),
+            "BIR_DERIVE_API_KEY" => Some("sk-canary-1".to_owned()),
+            _ => None,
+        };
+        apply(&mut now, &said, None).unwrap();
+        assert!(matches!(now.derive, DeriveSetting::On(_)) && !format!("{now:?}").contains("canary"));
+        let wrong = |name: &str| match name {
+            "BIR_DERIVE_URL" => Some("http://canary.example".to_owned()),
+            other => said(other),
+        };
+        let fault = apply(&mut settings(), &wrong, None).unwrap_err().to_string();
+        assert!(fault.contains("BIR_DERIVE_URL") && !fault.contains("canary"), "{fault}");
+    }
+
+    #[test]
+    fn rules_that_are_not_understood_ask_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let said = |name: &str| match name {
+            "BIR_DERIVE_URL" => Some("https://api.example/v1".to_owned()),
+            "BIR_DERIVE_API_KEY" => Some("sk-canary-1".to_owned()),
+            _ => None,
+        };
+        for (text, on) in [("[redact]\nkeys = ['ssn']\n", true), ("[redact]\npatterns = ['(']\n", false)] {
+            std::fs::write(dir.path().join("config.toml"), text).unwrap();
+            let mut now = settings();
+            apply(&mut now, &said, None).unwrap();
+            redaction(&mut now, Some(dir.path()));
+            assert_eq!(matches!(now.derive, DeriveSetting::On(_)), on, "{text}");
+            assert_eq!(now.redact.keys.len(), usize::from(on));
         }
     }
 

@@ -13,7 +13,7 @@ use crate::embedded::{self, HubFile, StateDir};
 use crate::fault::Fault;
 use crate::{args, jobs, log, scenarios, store};
 use bir_service::clock::{Clock as _, SystemClock, SystemSource};
-use bir_service::{API_VERSION, Settings, State, Telemetry};
+use bir_service::{API_VERSION, DeriveSetting, Settings, State, Telemetry};
 use bir_store::Store;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -140,6 +140,14 @@ async fn with_store(config: &Config, held: Option<&StateDir>, store: &Arc<dyn St
     let mut settings = settings(config, listening, held.is_some());
     let exe = std::env::current_exe().ok();
     scenarios::apply(&mut settings, &|name| std::env::var(name).ok(), exe.as_deref().and_then(Path::parent))?;
+    scenarios::redaction(&mut settings, held.map(StateDir::path));
+    if let DeriveSetting::On(derive) = &settings.derive {
+        tracing::info!(
+            host = derive.target.host_port(),
+            model = derive.model,
+            "a model endpoint may be asked for missing parameters and unexplained values (docs/model-help.md)"
+        );
+    }
     if !listening.ip().is_loopback() && config.public_url.is_none() {
         tracing::warn!(
             "no public URL is set (--public-url): links point to {listening}, and any host name is answered to"

@@ -27,6 +27,7 @@ mod perturb;
 mod probe;
 mod prompt;
 mod reader;
+mod recheck;
 mod select;
 mod unify;
 mod verify;
@@ -36,5 +37,6 @@ mod wording;
 
 pub use calculate::{Calculation, LeafReport, Source, calculate};
 pub use reader::{Reader, Unread};
+pub use recheck::{Recheck, recheck};
 pub use verify::Verification;
 pub use wording::{Edit, Fill, Place, Reading, Wording};

@@ -68,7 +68,11 @@ pub(crate) fn verify(
 }
 
 /// Whether a dry replay gives the recorded inputs, or the step that does not; leaves that nothing explains are not compared.
-fn replays(scenario: &Scenario, run: &Agreeing<'_>, params: &Map<String, Value>) -> Result<(), usize> {
+pub(crate) fn replays(
+    scenario: &Scenario,
+    run: &Agreeing<'_>,
+    params: &Map<String, Value>,
+) -> Result<(), usize> {
     let (mut kept, mut unread) = (Map::new(), HashSet::new());
     for (n, (step, call)) in scenario.steps.iter().zip(&run.calls).enumerate() {
         let scope = Scope { params, kept: &kept, result: None, item: None, now: &run.today };

@@ -44,6 +44,7 @@ struct Shared {
     dialer: Dialer,
     pool: Arc<Pool>,
     user_agent: HeaderValue,
+    stay: bool,
 }
 
 /// A connection that is reserved for one request to one origin.
@@ -81,10 +82,20 @@ struct Sent {
 impl Client {
     /// A client without connections.
     pub fn new(options: ClientOptions) -> Self {
+        Self::made(options, false)
+    }
+
+    /// A client that follows no redirect to another origin: what its bodies say is for the configured one alone.
+    pub fn staying(options: ClientOptions) -> Self {
+        Self::made(options, true)
+    }
+
+    fn made(options: ClientOptions, stay: bool) -> Self {
         Self(Arc::new(Shared {
             dialer: Dialer { proxies: options.proxies, tls: Tls::default(), budget: options.connect_timeout },
             pool: Arc::default(),
             user_agent: options.user_agent,
+            stay,
         }))
     }
 
@@ -223,6 +234,9 @@ impl Pending {
                 let pool = self.client.0.pool.clone();
                 return Response::new(response, self.plan.target, connection, pool);
             };
+            if self.client.0.stay && !to.same_origin(&self.plan.target) {
+                return Err(Error::RedirectRefused { why: format!("{to} is another origin") });
+            }
             hops += 1;
             if hops > MAX_REDIRECTS {
                 return Err(Error::RedirectRefused { why: format!("more than {MAX_REDIRECTS} in a row") });

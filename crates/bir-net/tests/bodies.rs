@@ -5,7 +5,7 @@ mod support;
 
 use std::io::Write;
 
-use bir_net::{Credentials, Error, Proxies, RequestBody, Target};
+use bir_net::{Client, ClientOptions, Credentials, Error, Proxies, RequestBody, Target};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -264,4 +264,24 @@ fn a_redirect_from_elsewhere_does_not_reach_this_machine() {
 fn targets_never_show_their_query() {
     let target = Target::parse("http://h/p?token=s3cret").unwrap();
     assert!(!format!("{target:?}{target}").contains("s3cret"));
+}
+
+#[test]
+fn a_client_that_stays_takes_its_body_to_no_other_origin() {
+    run(async {
+        let other = Server::start(|_, _| Some(ok("", b"other")));
+        let to = other.url();
+        let server = Server::start(move |_, request| {
+            Some(match request.contains("/y") {
+                true => ok("", b"here"),
+                false if request.contains("away") => redirect(307, &to),
+                false => redirect(308, "/y"),
+            })
+        });
+        let client = Client::staying(ClientOptions::default());
+        assert_eq!(text(client.request(post(&server.url(), "{}")).await).await, "here");
+        let refused = client.request(post(&server.url(), "away")).await.err();
+        assert!(matches!(refused, Some(Error::RedirectRefused { .. })), "{refused:?}");
+        assert_eq!(other.connections(), 0);
+    });
 }

@@ -11,6 +11,7 @@ pub mod effect;
 pub mod emit;
 pub mod expr;
 pub mod param;
+pub mod proposal;
 pub mod result;
 pub mod sandbox;
 pub mod scenario;

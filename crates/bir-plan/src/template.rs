@@ -47,6 +47,8 @@ pub enum Origin {
     Clock,
     /// Several of these.
     Mixed,
+    /// A model endpoint has proposed it, and it stood the same tests; its confidence is low.
+    Proposed,
     /// Nothing explains it.
     Unexplained,
 }

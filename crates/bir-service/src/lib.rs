@@ -49,6 +49,7 @@ pub mod token;
 mod tokens;
 
 pub use bir_calc::book::Prices;
+pub use bir_derive::{ConfigError as DeriveError, Setting as DeriveSetting};
 pub use otel::Telemetry;
 pub use problem::{Code, Problem};
 pub use settings::{Limits, ScenarioLimits, Settings};

@@ -65,6 +65,12 @@ struct ResultLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct HelpLabels {
+    purpose: &'static str,
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ExecutionLabels {
     result: &'static str,
     outcome: &'static str,
@@ -96,6 +102,7 @@ pub(crate) struct Metrics {
     builds: Histogram,
     executions: Family<ExecutionLabels, Counter>,
     edits: Family<ResultLabels, Counter>,
+    help: Family<HelpLabels, Counter>,
     tools: Mutex<HashSet<String>>,
 }
 
@@ -192,7 +199,14 @@ impl Metrics {
         );
         let edits = Family::<ResultLabels, Counter>::default();
         registry.register("bir_scenario_edits", "Changes by hand, by what became of them", edits.clone());
+        let help = Family::<HelpLabels, Counter>::default();
+        registry.register(
+            "bir_model_help",
+            "Questions to a model endpoint, by purpose and end",
+            help.clone(),
+        );
         Self {
+            help,
             matches,
             calculations,
             waiting,
@@ -253,6 +267,11 @@ impl Metrics {
     }
 
     /// A change by hand was asked for.
+    /// A question to a model endpoint ended.
+    pub(crate) fn helped(&self, purpose: &'static str, result: &'static str) {
+        self.help.get_or_create(&HelpLabels { purpose, result }).inc();
+    }
+
     pub(crate) fn edited(&self, result: &'static str) {
         self.edits.get_or_create(&ResultLabels { result }).inc();
     }

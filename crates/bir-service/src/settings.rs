@@ -1,6 +1,8 @@
 //! What an operator decides, and the limits.
 
 use bir_calc::book::Prices;
+use bir_derive::Setting;
+use bir_record::redact::Rules;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -149,6 +151,10 @@ pub struct Settings {
     pub sandbox: Option<PathBuf>,
     /// What tokens cost.
     pub prices: Prices,
+    /// The endpoint that may be asked for what derivation and calculation cannot tell by themselves.
+    pub derive: Setting,
+    /// The user's own rules of redaction, for what is sent there.
+    pub redact: Rules,
     /// Limits.
     pub limits: Limits,
 }
@@ -173,6 +179,8 @@ impl Settings {
             sandbox: None,
             prices: Prices::packaged().unwrap_or_default(),
             password_kib: argon2::Params::DEFAULT_M_COST,
+            derive: Setting::Off(bir_derive::config::UNSET),
+            redact: Rules::default(),
             limits: Limits::default(),
         }
     }

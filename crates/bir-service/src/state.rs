@@ -7,7 +7,7 @@ use crate::metrics::Metrics;
 use crate::otel::Telemetry;
 use crate::password::Passwords;
 use crate::principal::Principals;
-use crate::scenarios::{Matchers, Sandboxes, Work};
+use crate::scenarios::{Help, Matchers, Sandboxes, Work};
 use crate::settings::Settings;
 use crate::throttle::Throttle;
 use bir_calc::book::Prices;
@@ -40,6 +40,7 @@ pub struct Shared {
     pub(crate) matchers: Matchers,
     pub(crate) sandboxes: Sandboxes,
     pub(crate) work: Work,
+    pub(crate) help: Help,
     pub(crate) prices: Prices,
     ending: watch::Sender<bool>,
 }
@@ -84,6 +85,7 @@ impl State {
             matchers: Matchers::new(&limits.scenarios),
             sandboxes: Sandboxes::new(&settings),
             work: Work::default(),
+            help: Help::new(&settings),
             prices: settings.prices.clone(),
             ending: watch::Sender::new(false),
             store,

@@ -39,6 +39,8 @@ GET /scenarios/{id} ReadScenarios
 DELETE /scenarios/{id} ChangeScenarios
 POST /scenarios/{id}/recalculate ChangeScenarios
 POST /scenarios/{id}/derive Execute
+GET /derivation Me
+PUT /derivation ManagePeople
 POST /scenarios/{id}/replay ReadScenarios
 POST /scenarios/{id}/executions Execute
 GET /scenarios/{id}/executions ReadScenarios

@@ -13,12 +13,14 @@ pub(crate) const SQLITE: &[Migration] = &[
     (2, include_str!("../migrations/sqlite/0002_scenarios.sql")),
     (3, include_str!("../migrations/sqlite/0003_standing.sql")),
     (4, include_str!("../migrations/sqlite/0004_tools.sql")),
+    (5, include_str!("../migrations/sqlite/0005_tenant_settings.sql")),
 ];
 pub(crate) const POSTGRES: &[Migration] = &[
     (1, include_str!("../migrations/postgres/0001_first.sql")),
     (2, include_str!("../migrations/postgres/0002_scenarios.sql")),
     (3, include_str!("../migrations/postgres/0003_standing.sql")),
     (4, include_str!("../migrations/postgres/0004_tools.sql")),
+    (5, include_str!("../migrations/postgres/0005_tenant_settings.sql")),
 ];
 
 /// The newest version of a list.

@@ -217,6 +217,14 @@ pub struct TenantRow {
     pub name: String,
 }
 
+/// What a tenant's administrators decide. What is not kept is the default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct TenantSettings {
+    /// No model endpoint is asked for anything of this tenant, whatever the operator has configured.
+    pub forbid_model_help: bool,
+}
+
 /// What a person may do in a tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

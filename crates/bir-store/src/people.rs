@@ -1,6 +1,6 @@
 //! Tenants and people.
 
-use crate::model::{Account, NewUser, TenantRow, UserChange};
+use crate::model::{Account, NewUser, TenantRow, TenantSettings, UserChange};
 use crate::sql::{Db, Row, TenantTx, name_of, values};
 use crate::{StoreError, remove};
 use bir_model::{TenantId, UserId};
@@ -63,6 +63,27 @@ pub(crate) async fn add_tenant(db: &Db, name: &str) -> Result<TenantId, StoreErr
     tx.run(sql, values![tenant, name, now()]).await?;
     tx.commit().await?;
     Ok(tenant)
+}
+
+/// What the tenant's administrators decided. What cannot be read is an error and no default: it may forbid something.
+pub(crate) async fn settings(tx: &mut TenantTx) -> Result<TenantSettings, StoreError> {
+    let row = tx.row("SELECT settings FROM tenants WHERE id = $1", values![tx.tenant()]).await?;
+    let Some(row) = row else { return Ok(TenantSettings::default()) };
+    serde_json::from_str(&row.text(0)?)
+        .map_err(|e| StoreError::Failed(format!("a tenant's settings cannot be read: {e}")))
+}
+
+pub(crate) async fn set_settings(
+    db: &Db,
+    tenant: TenantId,
+    settings: &TenantSettings,
+) -> Result<bool, StoreError> {
+    let text = serde_json::to_string(settings);
+    let text = text.map_err(|e| StoreError::Failed(format!("a value is no JSON: {e}")))?;
+    let mut tx = db.write(tenant).await?;
+    let found = tx.run("UPDATE tenants SET settings = $2 WHERE id = $1", values![tenant, text]).await?;
+    tx.commit().await?;
+    Ok(found > 0)
 }
 
 pub(crate) async fn add_user(db: &Db, tenant: TenantId, user: NewUser) -> Result<UserId, StoreError> {

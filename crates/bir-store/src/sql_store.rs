@@ -4,7 +4,7 @@ mod scenarios;
 
 use crate::model::{
     Account, Appended, AuthToken, Deleted, NewToken, NewUser, Page, RunDetail, RunFilter, RunPage,
-    SearchPage, Session, StepChange, StepPage, TenantRow, UserChange, View,
+    SearchPage, Session, StepChange, StepPage, TenantRow, TenantSettings, UserChange, View,
 };
 use crate::sql::Db;
 use crate::writer::Writer;
@@ -123,6 +123,18 @@ impl People for SqlStore {
 
     async fn add_tenant(&self, name: &str) -> Result<TenantId, StoreError> {
         people::add_tenant(&self.db, name).await
+    }
+
+    async fn tenant_settings(&self, tenant: TenantId) -> Result<TenantSettings, StoreError> {
+        people::settings(&mut self.db.read(tenant).await?).await
+    }
+
+    async fn set_tenant_settings(
+        &self,
+        tenant: TenantId,
+        settings: TenantSettings,
+    ) -> Result<bool, StoreError> {
+        people::set_settings(&self.db, tenant, &settings).await
     }
 
     async fn add_user(&self, tenant: TenantId, user: NewUser) -> Result<UserId, StoreError> {

@@ -80,6 +80,14 @@ pub trait People {
     async fn tenants(&self) -> Result<Vec<TenantRow>, StoreError>;
     /// Adds a tenant.
     async fn add_tenant(&self, name: &str) -> Result<TenantId, StoreError>;
+    /// What the tenant's administrators decided; the default where nobody did.
+    async fn tenant_settings(&self, tenant: TenantId) -> Result<crate::model::TenantSettings, StoreError>;
+    /// Keeps what they decide. False: there is no such tenant.
+    async fn set_tenant_settings(
+        &self,
+        tenant: TenantId,
+        settings: crate::model::TenantSettings,
+    ) -> Result<bool, StoreError>;
     /// Adds a person to a tenant. [`StoreError::Conflict`] when the e-mail address is taken.
     async fn add_user(&self, tenant: TenantId, user: NewUser) -> Result<UserId, StoreError>;
     /// By the e-mail address, without regard to case, whatever the tenant: for signing in.

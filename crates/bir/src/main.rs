@@ -22,6 +22,7 @@ mod ask;
 mod cli;
 mod control;
 mod demo;
+mod derivation;
 mod doctor;
 #[cfg(test)]
 mod documented;

@@ -5,6 +5,7 @@
 //!  POST  /recordings/runs                      → Begun { id, matched: Matched { scenario: Payload } }
 //!  POST  /scenarios/match                        MatchAsk → MatchSaid
 //!  GET   /scenarios/{id}                       → View { steps: StepView… }
+//!  GET, PUT /derivation                        DerivationAsk → Derivation
 //!  POST  /scenarios/{id}/derive                  DeriveAsk → Derived
 //!  POST  /scenarios/{id}/replay                  ReplayAsk → Replayed
 //!  POST  /scenarios/{id}/executions              ExecutionReport → ExecutionBooked
@@ -19,6 +20,7 @@
 //! The plan itself (`bir_plan::Scenario`) and the wording stand here as JSON that nobody on this floor reads.
 
 mod ask;
+mod derivation;
 mod edit;
 mod execution;
 mod payload;
@@ -27,6 +29,7 @@ mod view;
 mod words;
 
 pub use ask::{ApproveAsk, CalculateAsk, Decision, MatchAsk, MatchSaid, Nearest};
+pub use derivation::{Derivation, DerivationAsk, Derives};
 pub use edit::{EditAsk, EditEntry, EditReport, Edited, Part, Problem, ProblemKind, StepEdits, UndoAsk};
 pub use execution::{
     ExecutionBooked, ExecutionReport, Measure, Mode, Outcome, Saving, Stage, StepResult, StepVerdict,
@@ -68,6 +71,7 @@ mod tests {
         round(Effect::ALL, "delete");
         round(Trust::ALL, "full");
         round(Act::ALL, "go");
+        round(Derives::ALL, "machine");
         round(ProblemKind::ALL, "wrong");
         round(MadeFrom::ALL, "model");
     }

@@ -34,11 +34,21 @@ pub struct Derived {
     pub sampled: Vec<String>,
     /// Whether the prompt was read; else nothing runs for it, and the values, where there are any, are the recording's.
     pub derived: bool,
-    /// What it cost.
+    /// What it cost and is to be reported with the execution.
     pub cost_usd: Usd,
+    /// Of those with a value: where a model endpoint pointed at the words of the prompt. With one of them nothing runs unasked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub filled: Vec<String>,
+    /// What a model endpoint cost, at most. The hub has booked it; it is not reported again.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub booked_usd: Usd,
     /// Why a prompt cannot be read, or what is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+fn is_nothing(usd: &Usd) -> bool {
+    *usd == Usd::ZERO
 }
 
 /// The body of `POST /scenarios/{id}/replay`.

@@ -190,7 +190,7 @@ pub struct StepView {
 pub struct LeafView {
     /// The way to it, `a.b.0`.
     pub path: String,
-    /// Where it comes from: `constant`, `prompt`, `result`, `clock`, `mixed`, `unexplained`.
+    /// Where it comes from: `constant`, `prompt`, `result`, `clock`, `mixed`, `proposed`, `unexplained`.
     pub origin: String,
     /// The same as a person reads it: `parameter city`, `hotels.0.id of the result of step 0`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

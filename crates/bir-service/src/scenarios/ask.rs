@@ -7,7 +7,7 @@
 
 use super::load::{self, Whole};
 use super::matchers::{Asked, Question, Told, until};
-use super::{logic, scenario_id, when};
+use super::{help, logic, scenario_id, when};
 use crate::guard::Caller;
 use crate::problem::{Code, Problem};
 use crate::state::State;
@@ -296,8 +296,8 @@ async fn evidence(state: &State, who: &View, whole: &Whole) -> Evidence {
 /// What a run that begins is answered. The run is in the store already; whatever fails here, nothing matched.
 pub(crate) async fn of_run(state: &State, who: &View, run: &RunStart) -> Option<Matched> {
     let prompt = run.input.clone().filter(|prompt| !prompt.trim().is_empty())?;
-    let question =
-        Question { prompt: prompt.clone(), project: run.project.clone(), clock: when::of_run(run) };
+    let clock = when::of_run(run);
+    let question = Question { prompt: prompt.clone(), project: run.project.clone(), clock: clock.clone() };
     let began = Instant::now();
     let budget = state.settings.match_budget;
     let said = self::question(state, who, question, budget).await;
@@ -315,6 +315,8 @@ pub(crate) async fn of_run(state: &State, who: &View, run: &RunStart) -> Option<
         tracing::info!(target: "match", run = %run.id, scenario = %whole.id(), tool, "a match has other tools");
         return None;
     }
+    let left = budget.saturating_sub(began.elapsed());
+    let derived = help::in_answer(state, who, &whole, derived, (&prompt, &clock), left).await;
     let ask = Match { run: Some(run.id), prompt: Some(prompt) };
     let left = budget.saturating_sub(began.elapsed());
     // A ticket is made even where the budget is nearly over, since the match is known: at least so long it may take.
@@ -348,7 +350,13 @@ pub(crate) async fn of_run(state: &State, who: &View, run: &RunStart) -> Option<
         // The run that it was calculated from asked for it, too.
         ticket.matches.saturating_add(1),
     );
-    (matched.decision, matched.why, matched.derived) = (Some(said.decision), Some(said.why), Some(derived));
+    let mut why = said.why;
+    if !derived.filled.is_empty() {
+        // The decision is what it was without them: to steer.
+        why.push_str("; a model endpoint pointed at the words for: ");
+        why.push_str(&derived.filled.join(", "));
+    }
+    (matched.decision, matched.why, matched.derived) = (Some(said.decision), Some(why), Some(derived));
     Some(matched)
 }
 
@@ -427,12 +435,16 @@ pub(crate) async fn derive(
     let whole = load::whole(&state, &caller.view(), scenario_id(&id)?).await?;
     let stored = whole.ready()?.clone();
     let clock = when::at(ask.now.unwrap_or_else(|| state.clock.now()), ask.time_zone.as_deref())?;
-    let derived = tokio::task::spawn_blocking(move || derive::derive(&stored, &ask.prompt, &clock)).await;
-    let derived = derived.map_err(|error| {
+    let reading = tokio::task::spawn_blocking(move || {
+        let derived = derive::derive(&stored, &ask.prompt, &clock);
+        (derived, ask.prompt, clock)
+    });
+    let (derived, prompt, clock) = reading.await.map_err(|error| {
         tracing::error!(%error, "a derivation failed");
         Problem::new(Code::Internal, "the parameters could not be read; the hub's log says why")
     })?;
-    json::ok(&derived)
+    let wait = state.help.config().map_or(Duration::ZERO, |config| config.budget);
+    json::ok(&help::fill(&state, &caller.view(), &whole, derived, (&prompt, &clock), wait).await)
 }
 
 /// `POST /scenarios/:id/replay`.

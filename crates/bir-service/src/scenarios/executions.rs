@@ -4,7 +4,7 @@
 //! are rows of the ledger. A failed guard or step takes a level away at once.
 
 use super::calculate::demote;
-use super::{load, scenario_id};
+use super::{help, load, scenario_id};
 use crate::guard::Caller;
 use crate::problem::{Code, Problem};
 use crate::query::Params;
@@ -149,16 +149,21 @@ async fn saving(state: &State, who: &View, id: ScenarioId) -> Result<Saving, Sto
             BaselineSample::Execution(one) => Sample::of_report(one.claimed_at, &one.report),
         })
         .collect();
-    let (mut entries, mut cursor) = (Vec::new(), None);
+    let (mut entries, mut cursor, mut unknown) = (Vec::new(), None, 0_u32);
     for _ in 0..PARTS {
         let part = state.store.executions(who, Some(id), &Page { limit: PART, cursor }).await?;
         entries.extend(part.executions.iter().map(|one| Entry::of_report(&one.report)));
+        let questions = part.executions.iter().filter(|one| help::is_unknown(&one.report)).count();
+        unknown = unknown.saturating_add(u32::try_from(questions).unwrap_or(u32::MAX));
         cursor = part.next;
         if cursor.is_none() {
             break;
         }
     }
-    Ok(ledger(&samples, &entries, &state.prices.version))
+    let mut saving = ledger(&samples, &entries, &state.prices.version);
+    // Nothing executed, and something was spent that nobody knows.
+    saving.unmeasured = saving.unmeasured.saturating_add(unknown);
+    Ok(saving)
 }
 
 #[derive(Serialize)]

@@ -15,6 +15,7 @@ pub(crate) mod change;
 #[cfg(test)]
 mod documented;
 pub(crate) mod executions;
+pub(crate) mod help;
 pub(crate) mod load;
 pub(crate) mod logic;
 pub(crate) mod matchers;
@@ -24,6 +25,7 @@ pub(crate) mod tools;
 mod when;
 mod work;
 
+pub(crate) use help::Help;
 pub(crate) use logic::Sandboxes;
 pub(crate) use matchers::Matchers;
 pub use work::{PROGRAM, work};

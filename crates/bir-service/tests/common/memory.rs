@@ -88,6 +88,8 @@ hand_on! {
     People {
         tenants() -> Vec<TenantRow>;
         add_tenant(name: &str) -> TenantId;
+        tenant_settings(tenant: TenantId) -> TenantSettings;
+        set_tenant_settings(tenant: TenantId, settings: TenantSettings) -> bool;
         add_user(tenant: TenantId, user: NewUser) -> UserId;
         account(email: &str) -> Option<Account>;
         user(tenant: TenantId, user: UserId) -> Option<Account>;

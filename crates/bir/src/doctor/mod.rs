@@ -19,6 +19,7 @@ use crate::out;
 use bir_install::doctor::hooks::Hook;
 use bir_install::doctor::program::Use;
 use bir_install::doctor::{Code, Finding, Severity};
+use bir_model::scenario::Derivation;
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -54,6 +55,8 @@ struct Report {
     hooks: Vec<Hook>,
     /// The programs that entries and hooks start.
     uses: Vec<Use>,
+    /// Who asks a model endpoint; none: the hub does not say.
+    derivation: Option<Derivation>,
 }
 
 /// Looks, and mends what is to be mended.
@@ -91,6 +94,7 @@ impl Report {
             "version": VERSION, "project": self.project, "replay": replay,
             "faults": self.count(Severity::Fault), "warnings": self.count(Severity::Warning),
             "notes": self.count(Severity::Note), "findings": self.findings, "wrapped": self.wrapped,
+            "derivation": self.derivation,
         });
         if let (Some(done), Some(object)) = (done, value.as_object_mut()) {
             object.insert("done".into(), json!(done));

@@ -2,9 +2,11 @@
 
 use super::fix::Done;
 use super::{Report, Wrapped};
+use crate::derivation::line;
 use crate::out::table::{Column, Table};
 use crate::out::{self, paint, safe, time};
 use bir_install::doctor::{Code, Finding, Severity};
+use bir_model::scenario::Derives;
 use jiff::tz::TimeZone;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -18,6 +20,11 @@ pub(super) fn page(report: &Report, done: Option<&Vec<Done>>) -> String {
     for finding in report.replay() {
         replay(&mut page, finding);
     }
+    if let Some(asks) = report.derivation.as_ref().filter(|told| told.by != Derives::Nobody) {
+        // What leaves the machine is never discoverable by reading a log alone.
+        let _ = writeln!(page, "{}", paint::warn(&paint::bold("MODEL HELP: ON")));
+        let _ = writeln!(page, "  {}\n", safe::line(&line(asks)));
+    }
     if let Some(done) = done {
         self::done(&mut page, done, report.findings.is_empty());
     }
@@ -29,6 +36,9 @@ pub(super) fn page(report: &Report, done: Option<&Vec<Done>>) -> String {
         page.push('\n');
     }
     let _ = writeln!(page, "{}", summary(report));
+    if let Some(nobody) = report.derivation.as_ref().filter(|told| told.by == Derives::Nobody) {
+        let _ = writeln!(page, "derives: {}", safe::line(&line(nobody)));
+    }
     wrapped(&mut page, &report.wrapped, std::env::home_dir().as_deref(), &TimeZone::system());
     page
 }
@@ -190,6 +200,21 @@ mod tests {
         );
         assert!(text.contains("mend: bir up --restart  (bir doctor --fix does it)"), "{text}");
         assert!(text.contains("1 fault, 1 warning in /home/in a/p"), "{text}");
+    }
+
+    #[test]
+    fn who_derives_is_said_loudly_where_something_leaves() {
+        let told = |by: &str| {
+            serde_json::from_value(
+                serde_json::json!({"by": by, "allowed": true, "host": "api:1", "model": "m"}),
+            )
+        };
+        let report =
+            |by: &str| Report { project: "/p".into(), derivation: told(by).ok(), ..Report::default() };
+        let text = plain(&report("this_machine"), None);
+        assert!(text.starts_with("MODEL HELP: ON\n  this machine asks m at api:1 "), "{text}");
+        let text = plain(&report("nobody"), None);
+        assert!(text.starts_with("no fault in /p\nderives: nobody: "), "{text}");
     }
 
     #[test]

@@ -8,7 +8,9 @@ use super::{api, refusal, report, values};
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::out::{self, paint, safe, size, time};
-use bir_model::scenario::{Effect, LeafView, Level, ParamRole, ScenarioState, StepView, Trust, View};
+use bir_model::scenario::{
+    Derivation, Effect, LeafView, Level, ParamRole, ScenarioState, StepView, Trust, View,
+};
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 use std::fmt::Write;
@@ -45,7 +47,8 @@ pub(super) async fn run(home: &Home, args: &ShowArgs) -> Result<(), CommandError
     let view: View = api::read(&answer)?;
     let Some(number) = args.step else {
         let look = Look { logic: args.logic, width: out::fold(), zone: TimeZone::system() };
-        return Ok(out::print(&page(&view, &look))?);
+        let derivation = crate::derivation::of(&mut client).await;
+        return Ok(out::print(&page(&view, derivation.as_ref(), &look))?);
     };
     let step = view.steps.iter().find(|step| step.step_index == number);
     let step = step.ok_or_else(|| {
@@ -94,8 +97,8 @@ pub(super) fn means(level: Level) -> &'static str {
     }
 }
 
-fn page(view: &View, look: &Look) -> String {
-    let mut page = head(view, look);
+fn page(view: &View, derivation: Option<&Derivation>, look: &Look) -> String {
+    let mut page = head(view, derivation, look);
     if !view.params.is_empty() {
         let _ = writeln!(page, "\n  {}", paint::dim("parameters"));
         page.push_str(&params(view, look));
@@ -114,7 +117,7 @@ fn page(view: &View, look: &Look) -> String {
     page
 }
 
-fn head(view: &View, look: &Look) -> String {
+fn head(view: &View, derivation: Option<&Derivation>, look: &Look) -> String {
     let mut page = format!("{} {}\n", paint::bold("scenario"), paint::name(&view.scenario_id.to_string()));
     let mut field = |name: &str, value: String| {
         let _ = writeln!(page, "  {} {value}", paint::dim(&format!("{name:<9}")));
@@ -138,6 +141,9 @@ fn head(view: &View, look: &Look) -> String {
         format!("{}, calculated from {}", trust(view.confidence), size::count(view.runs.into(), "run")),
     );
     field("approved", if view.approved { "by its owner".into() } else { "no".into() });
+    if let Some(derivation) = derivation {
+        field("derives", safe::line(&crate::derivation::line(derivation)).into_owned());
+    }
     if let Some(project) = &view.project {
         field("project", safe::line(project).into_owned());
     }
@@ -247,7 +253,9 @@ fn leaves(step: &StepView) -> String {
         } else {
             format!(", {}", trust(leaf.confidence))
         };
-        let _ = writeln!(page, "{INDENT}{label}{value}  {} {}{how}{others}", paint::dim("←"), origin(leaf));
+        let proposed = if leaf.origin == "proposed" { ", proposed by a model" } else { "" };
+        let from = origin(leaf);
+        let _ = writeln!(page, "{INDENT}{label}{value}  {} {from}{proposed}{how}{others}", paint::dim("←"));
     }
     page
 }

@@ -1,7 +1,7 @@
 //! What is kept of a calculation, also where nothing can be had of a run.
 
 use super::super::load::{Whole, take_apart};
-use super::{Done, Fault, count};
+use super::{Done, Fault, count, propose};
 use crate::state::State;
 use bir_calc::calculate::Calculated;
 use bir_calc::level::Standing;
@@ -87,6 +87,9 @@ pub(super) async fn put(
     match state.store.put_scenario(who, scenario, put_as).await {
         Ok(Some(put)) => {
             state.matchers.changed(state, who);
+            if scenario.state == ScenarioState::Ready {
+                propose::soon(state, who, put.id);
+            }
             tracing::info!(
                 target: "scenarios",
                 scenario = %put.id,

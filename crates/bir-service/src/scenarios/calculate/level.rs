@@ -7,6 +7,7 @@ use super::count;
 use crate::state::State;
 use bir_calc::calculate::Calculated;
 use bir_calc::level::{Event, Standing};
+use bir_calc::proposed::without;
 use bir_model::{RunId, ScenarioId};
 use bir_store::StoreError;
 use bir_store::model::{Page, ScenarioRun, ScenarioSummary, View};
@@ -33,7 +34,8 @@ pub(super) async fn stands(
     let since = demoted_at(state, who, whole.id()).await?;
     let fresh = runs.iter().filter(|run| calculated.agreeing.contains(&run.run) && run.started_at > since);
     let agreeing = count(fresh.count() + usize::from(new.is_some()));
-    let same = whole.stored.as_ref().is_some_and(|stored| stored.plan.steps == calculated.stored.plan.steps);
+    // What a model endpoint proposed since is no part of what was calculated.
+    let same = whole.stored.as_ref().is_some_and(|stored| without(stored) == calculated.stored.plan.steps);
     // Changes by hand that there were are given up by whoever calculates anew.
     let before = standing::of(whole.row(), agreeing.saturating_sub(u32::from(new.is_some())));
     let before = before.after(Event::Restored);

@@ -5,11 +5,12 @@
 //!                                                                                                 └▶ none does: a new one
 //! ```
 //!
-//! `read` is what it begins with, `kept` what it ends with, `level` how far that runs; `again` and `routes` are for whoever asks.
+//! `read` is what it begins with, `kept` what it ends with, `level` how far that runs; `propose` asks a model endpoint for what stayed unexplained; `again` and `routes` are for whoever asks.
 
 mod again;
 mod kept;
 mod level;
+mod propose;
 mod read;
 mod routes;
 

@@ -1,10 +1,12 @@
 //! The hub: whether it answers, whether it accepts the token, its clock, and the tools that it knows.
 
+use crate::derivation;
 use crate::home::Home;
 use crate::out::time;
 use crate::runs::api;
 use bir_install::doctor::hub::{Answer, Hub, Origin, seconds_of};
 use bir_install::doctor::names::Tools;
+use bir_model::scenario::Derivation;
 use bir_net::{Client, ClientOptions, Proxies, Request};
 use bir_record::hub::{self, Destination, HubClient, HubError};
 use http::{Method, header};
@@ -22,10 +24,11 @@ const RUNS: u32 = 10;
 pub(super) struct Found {
     pub(super) hub: Hub,
     pub(super) tools: Tools,
+    pub(super) derivation: Option<Derivation>,
 }
 
 pub(super) async fn look(home: &Home) -> Found {
-    let none = |hub| Found { hub, tools: Tools::new() };
+    let none = |hub| Found { hub, tools: Tools::new(), derivation: None };
     let destination = match Destination::find(&home.dir, home.config.hub.as_deref()) {
         Ok(Some(destination)) => destination,
         Ok(None) => return none(Hub::None { waiting: home.spool().stats().runs }),
@@ -46,7 +49,11 @@ pub(super) async fn look(home: &Home) -> Found {
         Err(_) => (Answer::Not(format!("it took more than {} s", ANSWER.as_secs())), Vec::new()),
     };
     let tools = tokio::time::timeout(TOOLS, tools(&mut client, &runs)).await.unwrap_or_default();
-    Found { hub: Hub::Known { url, origin, answer, ahead }, tools }
+    let derivation = match answer {
+        Answer::Well => tokio::time::timeout(TOOLS, derivation::of(&mut client)).await.ok().flatten(),
+        _ => None,
+    };
+    Found { hub: Hub::Known { url, origin, answer, ahead }, tools, derivation }
 }
 
 async fn ask(client: &mut HubClient) -> Result<Vec<Value>, HubError> {

@@ -91,7 +91,15 @@ pub(super) fn look(home: &Home) -> Result<Report, CommandError> {
         registered_at: registered(entry),
     });
     let wrapped = wrapped.collect();
-    Ok(Report { project, findings: sorted(findings), wrapped, hooks: hosts.hooks, uses: hosts.uses })
+    let derivation = hub.derivation;
+    Ok(Report {
+        project,
+        findings: sorted(findings),
+        wrapped,
+        hooks: hosts.hooks,
+        uses: hosts.uses,
+        derivation,
+    })
 }
 
 /// What is missing of this installation.
