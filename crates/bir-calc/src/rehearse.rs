@@ -101,6 +101,7 @@ fn made_of(stored: &Stored, n: usize, derived: &Derived) -> Vec<MadeOf> {
             Origin::Result => MadeFrom::RecordedResult,
             Origin::Constant => MadeFrom::Constant,
             Origin::Clock => MadeFrom::Clock,
+            Origin::Proposed => MadeFrom::Proposed,
             // What nothing explains makes no input.
             Origin::Mixed | Origin::Unexplained => MadeFrom::Mixed,
         };

@@ -140,6 +140,8 @@ words! {
         Clock = "clock",
         /// Several of these, a recorded result among them.
         Mixed = "mixed",
+        /// What a model endpoint proposed, recorded results among what it reads.
+        Proposed = "proposed",
         /// A body that was changed by hand.
         ByHand = "by_hand",
     }

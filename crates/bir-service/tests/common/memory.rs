@@ -1,8 +1,9 @@
 //! A store in memory that can be made to fail, to wait and to count.
 
 use async_trait::async_trait;
-use bir_model::record::{Record, Step};
+use bir_model::record::{Record, Step, ToolsSeen};
 use bir_model::scenario::ExecutionReport;
+use bir_model::tools::ToolSet;
 use bir_model::{EditId, RunId, ScenarioId, StepId, TenantId, TokenId, UserId};
 use bir_store::model::*;
 use bir_store::{Options, People, Recordings, Scenarios, Store, StoreError};
@@ -80,6 +81,10 @@ hand_on! {
         search(who: &View, text: &str, filter: &RunFilter, page: &Page) -> SearchPage;
         amend(who: &View, run: RunId, step: StepId, change: &StepChange) -> Option<Step>;
         records(who: &View, run: RunId, after: Option<u32>, limit: u32) -> Vec<Record>;
+        tools_of_run(who: &View, run: RunId) -> Vec<ToolsSeen>;
+        tool_sets(who: &View, hashes: &[String]) -> Vec<(String, ToolSet)>;
+        trusted_servers(who: &View) -> Vec<String>;
+        trust_server(who: &View, server: &str, trusts: bool) -> bool;
         delete_run(who: &View, run: RunId) -> bool;
         delete_project(who: &View, project: &str) -> Deleted;
         delete_recordings_of(who: &View, user: UserId) -> Deleted;

@@ -58,9 +58,12 @@ fn page(replayed: &Replayed, recorded: bool, width: usize) -> String {
         page.push_str(&block(step, recorded));
     }
     let recorded = |step: &ReplayedStep| {
-        step.from
-            .iter()
-            .any(|of| matches!(of.origin, MadeFrom::RecordedResult | MadeFrom::Mixed | MadeFrom::ByHand))
+        step.from.iter().any(|of| {
+            matches!(
+                of.origin,
+                MadeFrom::RecordedResult | MadeFrom::Mixed | MadeFrom::Proposed | MadeFrom::ByHand
+            )
+        })
     };
     if replayed.steps.iter().any(recorded) {
         let _ = writeln!(
@@ -152,6 +155,7 @@ fn made(step: &ReplayedStep) -> String {
             MadeFrom::Constant => "a constant",
             MadeFrom::Clock => "the clock",
             MadeFrom::Mixed => "several, a recorded result may be among them",
+            MadeFrom::Proposed => "proposed by a model, a recorded result may be among it",
             MadeFrom::ByHand => "a body that was changed by hand, given recorded results",
         };
         // What says no more than the first words is left out.

@@ -46,6 +46,9 @@ async fn one(state: &State, who: &View, id: ScenarioId) {
         Err(Fault::Later(why)) => {
             tracing::debug!(target: "help", scenario = %id, why, "nothing is proposed now")
         }
+        Err(Fault::Beside(other)) => {
+            tracing::debug!(target: "help", scenario = %id, %other, "another scenario of the task is there; nothing is proposed now");
+        }
         Err(Fault::Problem(problem)) => {
             tracing::warn!(target: "help", scenario = %id, code = problem.code.as_str(), detail = %problem.detail, "nothing can be proposed");
         }
@@ -187,6 +190,8 @@ async fn put(state: &State, who: &View, whole: &Whole, stored: &Stored) -> Resul
         level_reason: row.level_reason.clone(),
         confidence: trust(stored.confidence()),
         approved: row.approved_at.is_some() && same,
+        // Without its owner's word, what that word stood on is gone too.
+        standing: row.standing.clone().filter(|_| same),
         calculated_from: row.calculated_from,
         plan: Some(plan),
         steps,

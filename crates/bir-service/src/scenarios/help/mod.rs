@@ -158,7 +158,7 @@ pub(crate) async fn book(state: &State, who: &View, id: ScenarioId, purpose: &'s
         error_tool_name: None,
     };
     match state.store.redeem(who, id, &report).await {
-        Ok(Redeemed::Booked(_)) => {}
+        Ok(Redeemed::Booked { .. }) => {}
         // The scenario was deleted meanwhile: there is nothing to book it against.
         Ok(_) => tracing::debug!(target: "help", scenario = %id, "a cost is of a scenario that is gone"),
         Err(error) => {
