@@ -52,6 +52,7 @@ impl Scene {
 fn register(home: &Home, project: &str, proxy: &str) -> Client {
     let client = home.client(project);
     let registration = Registration {
+        tools: None,
         api_version: 1,
         version: "1".into(),
         proxy_id: proxy.into(),

@@ -1,7 +1,7 @@
 //! What a proxy has left in the spool of its state directory, read as anybody could.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part")]
 
-use bir_model::record::{Finish, Lost, Record, RunStart, Step, StepType};
+use bir_model::record::{Finish, Lost, Record, RunStart, Step, StepType, ToolsSeen};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -11,6 +11,8 @@ pub struct Run {
     pub start: RunStart,
     pub steps: Vec<Step>,
     pub lost: Vec<Lost>,
+    /// Which tools its servers declared.
+    pub tools: Vec<ToolsSeen>,
     pub finish: Option<Finish>,
     /// Bytes behind the last whole line.
     pub torn: usize,
@@ -60,6 +62,7 @@ pub fn runs(home: &Path) -> Vec<Run> {
             start,
             steps: Vec::new(),
             lost: Vec::new(),
+            tools: Vec::new(),
             finish: None,
             torn: 0,
         });
@@ -68,6 +71,7 @@ pub fn runs(home: &Path) -> Vec<Run> {
             match record {
                 Record::Step(step) => run.steps.push(step),
                 Record::Lost(lost) => run.lost.push(lost),
+                Record::Tools(tools) => run.tools.push(tools),
                 Record::Finish(finish) => assert!(run.finish.replace(finish).is_none(), "a run ends once"),
                 Record::Run(_) | Record::Final(_) => panic!("{record:?}"),
             }
