@@ -96,7 +96,7 @@ fn is_path(piece: &str) -> bool {
     let Some((stem, ending)) = file.rsplit_once('.') else { return false };
     let short = (1..=5).contains(&ending.len())
         && ending.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    let no_number = ending.bytes().any(|b| b.is_ascii_lowercase()) && !stem.is_empty();
+    let no_number = ending.bytes().any(|b| b.is_ascii_lowercase()) && stem.contains(char::is_alphanumeric);
     // "e.g" and "p.m" are no files.
     short && no_number && (stem.len() > 1 || !folder.is_empty())
 }
