@@ -242,11 +242,19 @@ async fn answer(state: &State, who: &View, question: Question, end: Instant) -> 
                 true => derive::of_answer(stored, &told.answer),
                 false => derive::derive(stored, &prompt, &clock),
             };
-            let execute = judged == Judged::Execute && derived.missing.is_empty();
+            // Nothing begins unattended that would be handed over half done.
+            let by_hand = |n: usize| stored.steps.get(n).is_some_and(|step| step.edits.input_logic.is_some());
+            let sure = stored.plan.is_sure(by_hand);
+            let execute = judged == Judged::Execute && derived.missing.is_empty() && sure;
             let bound = told.answer.bound(evidence) * 100.0;
             let why = match (&derived.reason, execute) {
                 (_, true) => format!("{words}; of such matches fewer than {bound:.1} % are wrong (95 %)"),
                 (Some(reason), _) if !derived.missing.is_empty() => format!("{words}, but {reason}"),
+                _ if judged == Judged::Execute => {
+                    format!(
+                        "{words}; but not every input is known well enough to begin it unasked: record the task once more"
+                    )
+                }
                 _ => {
                     let lacks = lacking(&told.answer.lacks(limit, evidence));
                     format!("{words}; that is not sure enough to run it unasked: {lacks}")
