@@ -314,7 +314,7 @@ impl<'r> Bench<'r> {
         let copied = own.iter().any(|constant| {
             let constant = constant.to_lowercase();
             (!answer.is_empty() && constant.contains(&answer.to_lowercase()))
-                || (constant.chars().count() >= TELLING && seen.iter().any(|text| *text == constant))
+                || (constant.chars().count() >= TELLING && seen.contains(&constant))
         });
         if copied { Err(Dropped::Copy) } else { Ok(()) }
     }

@@ -96,7 +96,9 @@ fn places<'p>(words: &'p str, prompt: &'p str) -> impl Iterator<Item = Range<usi
         let behind = prompt[span.end..].chars().next();
         let first = words.chars().next().is_some_and(inside);
         let last = words.chars().next_back().is_some_and(inside);
-        !(first && before.is_some_and(inside)) && !(last && behind.is_some_and(inside))
+        let (cut_before, cut_behind) =
+            (first && before.is_some_and(inside), last && behind.is_some_and(inside));
+        !cut_before && !cut_behind
     })
 }
 

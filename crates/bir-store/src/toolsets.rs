@@ -106,7 +106,7 @@ pub(crate) async fn part(tx: &mut TenantTx, list: &str, these: &[Value]) -> Resu
 pub(crate) async fn trusted(tx: &mut TenantTx, who: &View) -> Result<Vec<String>, StoreError> {
     let sql = "SELECT server FROM trusted_servers WHERE tenant_id = $1 AND user_id = $2 ORDER BY server";
     let rows = tx.rows(sql, values![who.tenant, who.user]).await?;
-    rows.iter().map(|row| Ok(row.text(0)?)).collect()
+    rows.iter().map(|row| row.text(0)).collect()
 }
 
 /// Trusts a server, or no longer. False: that is so already, or there are too many.

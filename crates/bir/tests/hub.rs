@@ -254,9 +254,10 @@ fn the_demo_records_a_run_and_the_runs_are_there_to_be_read() {
     );
     assert_eq!(home.bir(&["runs", "follow", "last"]).ok().lines().count(), 15);
 
+    // The run, what its server's tools are, two rows of each call, its end.
     let written = home.bir(&["runs", "export", "--all", "-o", "all.jsonl", "--json"]).json();
-    assert_eq!(written["records"], 16);
-    assert_eq!(home.bir(&["runs", "export", "last", "--json"]).json().as_array().unwrap().len(), 16);
+    assert_eq!(written["records"], 17);
+    assert_eq!(home.bir(&["runs", "export", "last", "--json"]).json().as_array().unwrap().len(), 17);
     let ask = Said::from(home.command(&["runs", "rm", "last"]).stdin(Stdio::null()).output().unwrap());
     assert!(ask.fails(2).contains("give --yes"));
     assert_eq!(home.bir(&["runs", "rm", "last", "--yes", "--json"]).json()["runs"], 1);
