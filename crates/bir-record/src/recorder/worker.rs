@@ -339,6 +339,10 @@ impl<O: Open> Worker<'_, O> {
         }
         let news = self.negotiation.looked(found, now);
         self.hear(news);
+        // Who is asked may be gone for good (`bir down`): what comes of it says whether ids may come.
+        if *found != Sighting::Asked {
+            self.say_whether_ids_may_come();
+        }
         if self.negotiation.is_answered() {
             // It may be another one than before.
             self.bound.introduce();
@@ -383,7 +387,9 @@ impl<O: Open> Worker<'_, O> {
     }
 
     fn takes_stance(&mut self, stance: Stance) {
-        self.say_whether_ids_may_come();
+        if stance != Stance::Waiting {
+            self.say_whether_ids_may_come();
+        }
         match stance {
             Stance::Passthrough => {
                 self.queue.set_deaf(true);

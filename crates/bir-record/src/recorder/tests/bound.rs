@@ -449,6 +449,20 @@ fn who_takes_ids_is_known_before_the_first_call_and_says_whether_any_may_come() 
         assert!(alone.kept.lines().is_empty(), "there was no call");
     }
 
+    // Who is asked may be gone for good: until that is known, it is as it was.
+    for (answer, may_come) in [(Sighting::Stopped, false), (Sighting::Installed, true)] {
+        let ids = Arc::new(AtomicBool::new(!may_come));
+        let mut asked = Session::with(Scope::Any, Sighting::Asked, |now| now, Some(ids.clone()));
+        tools_asked(&mut asked);
+        asked.until("it was looked for", |s| s.desk.get(|desk| desk.looks > 1));
+        assert_eq!(ids.load(Ordering::Relaxed), !may_come, "{answer:?} is not known yet");
+        asked.desk.change(|desk| {
+            desk.sighting = answer.clone();
+            desk.heard.push_back(Heard::Sighted(answer.clone()));
+        });
+        asked.until("it says whether any may come", |_| ids.load(Ordering::Relaxed) == may_come);
+    }
+
     let mut other = session(ANSWERS);
     tools_asked(&mut other);
     close(&other, Farewell::Clean);
