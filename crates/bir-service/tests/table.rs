@@ -30,6 +30,9 @@ DELETE /recordings/runs/{id} DeleteRuns
 DELETE /recordings/runs DeleteRuns
 GET /recordings/runs/{id}/scenario ReadScenarios
 POST /recordings/runs/{id}/calculate ChangeScenarios
+GET /scenarios/trusted-servers ReadScenarios
+PUT /scenarios/trusted-servers/{server} ChangeScenarios
+DELETE /scenarios/trusted-servers/{server} ChangeScenarios
 GET /scenarios ReadScenarios
 POST /scenarios/match Execute
 GET /scenarios/executions ReadScenarios
@@ -106,7 +109,11 @@ fn documented() -> Vec<String> {
         let Some(path) = path.or_else(|| word.starts_with('/').then(|| word.to_owned())) else { continue };
         let path = path.split(['?', ')']).next().unwrap();
         let path = path.replace("run_UUID", "{id}").replace("step_UUID", "{step}").replace("/ID", "/{id}");
-        paths.push(path.replace("/steps/N", "/steps/{step}").replace("/EDIT", "/{edit}"));
+        paths.push(
+            path.replace("/steps/N", "/steps/{step}")
+                .replace("/EDIT", "/{edit}")
+                .replace("/KEY", "/{server}"),
+        );
     }
     paths
 }
