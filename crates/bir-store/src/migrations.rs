@@ -106,21 +106,21 @@ mod tests {
     const BROKEN: &str = "CREATE TABLE half (id INTEGER) STRICT; CREATE TABLE runs (id INTEGER)";
 
     /// What there is, and one more.
-    fn with(sql: &'static str) -> Vec<Migration> {
-        SQLITE.iter().copied().chain([(newest(SQLITE) + 1, sql)]).collect()
+    fn with(sql: &'static str) -> &'static [Migration] {
+        SQLITE.iter().copied().chain([(newest(SQLITE) + 1, sql)]).collect::<Vec<_>>().leak()
     }
 
     #[tokio::test]
     async fn an_older_schema_is_brought_forward_at_once_and_a_newer_one_is_refused() {
         let mut db = SqliteConnection::connect("sqlite::memory:").await.unwrap();
         sqlite(&mut db, "here", SQLITE).await.unwrap();
-        let error = sqlite(&mut db, "here", &with(BROKEN)).await.unwrap_err();
+        let error = sqlite(&mut db, "here", with(BROKEN)).await.unwrap_err();
         assert!(matches!(error, StoreError::Failed(_)), "{error}");
         let half = db.execute("SELECT id FROM half").await;
         assert!(half.is_err(), "a migration that fails leaves nothing");
-        sqlite(&mut db, "here", &with(NEXT)).await.unwrap();
+        sqlite(&mut db, "here", with(NEXT)).await.unwrap();
         db.execute("SELECT note FROM runs").await.unwrap();
-        sqlite(&mut db, "here", &with(NEXT)).await.unwrap();
+        sqlite(&mut db, "here", with(NEXT)).await.unwrap();
         let error = sqlite(&mut db, "here", SQLITE).await.unwrap_err();
         let (is, knows) = (newest(SQLITE) + 1, newest(SQLITE));
         assert!(
